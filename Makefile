@@ -3,16 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help demo test test-gpu slow browser screenshots lint format bench studies docs clean
+.PHONY: help demo test test-repo test-all test-gpu browser screenshots lint format bench studies docs clean
 
 help:
 	@echo "make demo    set up, make a cohort of patients, rank its columns and report on them"
-	@echo "make test    set up and run the tests"
+	@echo "make test    set up and run the tests of the package"
+	@echo "make test-repo  the tests of the documentation, studies, benchmarks and words"
+	@echo "make test-all   all of these, and fuzzing, kills, processes, memory, all golden images"
 	@echo "make test-gpu  the tests of what computes on a GPU, by an environment that has CuPy (GPU_PYTHON)"
-	@echo "make slow    the tests that take minutes, such as ten thousand damaged files"
 	@echo "make browser the tests of the report in a headless browser, accessibility too (Chromium, npm)"
 	@echo "make screenshots  the pictures of the README, from the report of the demo (Chromium)"
-	@echo "make lint    ruff, mypy and the order of the rooms"
+	@echo "make lint    ruff, mypy --strict and the order of the packages"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
 	@echo "make studies published tables again, with a verdict on each claim (FEATLY_DATA names the data)"
@@ -37,8 +38,16 @@ demo: $(VENV)/.made-report
 	@echo "---------------------------------------------------------------------------------"
 	$(BIN)/featly report demo/cohort.csv --schema demo/schema.toml --output demo/report.html
 
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
+
 test: $(VENV)/.made-test
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+	$(PYTEST) --ignore=tests/repo $(ARGS)
+
+test-repo: $(VENV)/.made-test
+	$(PYTEST) tests/repo $(ARGS)
+
+test-all: $(VENV)/.made-test
+	$(PYTEST) -m "not browser" $(ARGS)
 
 # CuPy comes in a build for each version of CUDA, so it is not for pip to choose: by default the
 # Python at hand is taken, with whatever it has
@@ -46,9 +55,6 @@ GPU_PYTHON ?= $(PYTHON)
 
 test-gpu:
 	PYTHONPATH="src:$$PYTHONPATH" $(GPU_PYTHON) -m pytest -p no:cacheprovider -o addopts="" tests/gpu $(ARGS)
-
-slow: $(VENV)/.made-test
-	$(BIN)/python -m pytest -m slow $(ARGS)
 
 $(VENV)/browser/node_modules/axe-core/axe.min.js: | $(BIN)/python
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/browser axe-core@4

@@ -1,6 +1,6 @@
 """The clinical kernel against scikit-survival's, and SVM-RFE with it as rows grow.
 
-scikit-survival aborts the process where numeric columns outnumber rows, so it is asked for 200
+scikit-survival aborts the process where numeric columns outnumber rows, so it gets 200
 columns only. The whole protocol of Paul et al. (2015) runs on boston_housing2, where FEATLY_DATA
 has it: 200 splits, a ranking by MKL-RFE and a classifier at every size.
 """

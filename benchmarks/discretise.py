@@ -68,7 +68,7 @@ def large() -> Iterator[Row]:
         yield Row(title, "numpy.sort of the values, one thread", 50 * sorting, "from 2,000")
 
 
-def unsupervised() -> Iterator[Row]:
+def equal_bins() -> Iterator[Row]:
     X, _ = two_classes(1000, 20_000)
     for problem, ours, strategy in (
         ("10 intervals of equal width, 1,000 x 20,000", EqualWidth(), "uniform"),
@@ -118,6 +118,6 @@ CASES = {
     "mdlp": small,
     "mdlp-large": large,
     "mdlp-sparse": sparse,
-    "discretise": unsupervised,
+    "discretise": equal_bins,
     "ssv": symbols,
 }

@@ -1,6 +1,6 @@
 """Permutation importance against ranger (R, where it is installed) and scikit-learn's forest.
 
-ranger does not split a category of more than 53 levels as a set: it is told to order levels once,
+ranger does not split a category of more than 53 levels as a set: it orders levels once,
 by all rows. scikit-learn's trees take numbers only, so levels become numbers; its
 ``permutation_importance`` permutes all rows, not those out of the bag, five times. A peer that is
 too slow for 10,000 trees grows fewer, and its time is multiplied.

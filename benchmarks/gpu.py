@@ -1,10 +1,10 @@
-"""Figures that were asked of a GPU, in one call: ``python -m benchmarks.gpu [--output FILE]``.
+"""Aims for a GPU and what it reaches: ``python -m benchmarks.gpu [--output FILE]``.
 
 mRMR, JMI and CMIM on five million columns of three levels, the ten nearest of a million columns,
 ReliefF on 10,000 x 100,000. Tables are made on the device before the clock starts. Each figure
-stands beside what was asked, and beside the fraction of a rate that was measured on the same
-device in the same run. What the public method takes is told as well, and whether a smaller table
-gives what the CPU gives. A part that fails says so, and the others go on.
+stands beside its aim, and beside the fraction of a rate that was measured on the same device in
+the same run. The time of the public method is given as well, and whether a smaller table gives the
+result of the CPU. A part that fails is reported, and the others go on.
 
 With ``--small`` the tables are small: to see that it runs. What is measured in more detail is in
 ``gpu_greedy.py``, ``gpu_pairs.py`` and ``gpu_relief.py``.
@@ -33,8 +33,8 @@ STEPS = 50
 NEIGHBOURS = 10
 REPEATS = 3
 COMPARED = 20_000  # columns of a greedy search that the CPU does, too
-ASKED = {"mrmr": 0.15, "jmi": 0.5, "cmim": 0.5, "pairs": 3.0, "relieff": 5.0}  # seconds
-SIZES = {  # rows, columns: as asked, and small
+AIMS = {"mrmr": 0.15, "jmi": 0.5, "cmim": 0.5, "pairs": 3.0, "relieff": 5.0}  # seconds
+SIZES = {  # rows, columns: in full, and small
     "greedy": ((1000, 5_000_000), (200, 20_000)),
     "pairs": ((1000, 1_000_000), (200, 20_000)),
     "relief": ((10_000, 100_000), (300, 1000)),
@@ -49,7 +49,7 @@ class Figure:
     ----------
     figure : str
     asked : float or None
-        Seconds.
+        The aim in seconds.
     seconds : float or None
         None where it failed; the note then says how.
     fraction : float or None
@@ -116,7 +116,7 @@ def greedy(rates: dict[str, float], small: bool) -> Iterator[Figure]:
             return result, sum(array.nbytes for array in terms._store.data)
 
         title = f"{name}, {STEPS} of {n:,} x {p:,}, three levels"
-        asked = None if small else ASKED[name.lower()]
+        asked = None if small else AIMS[name.lower()]
         fit = partial(fit_method, kind, {"discretizer": None, "max_steps": STEPS}, X, y)
         try:
             seconds, (result, n_plane_bytes) = best(search)
@@ -155,7 +155,7 @@ def pairs(rates: dict[str, float], small: bool) -> Iterator[Figure]:
         neighbours.extend(search_cuda.neighbours(search_cuda.UnitColumns(X), NEIGHBOURS))
 
     title = f"the {NEIGHBOURS} nearest of {p:,} columns, {n:,} rows"
-    asked = None if small else ASKED["pairs"]
+    asked = None if small else AIMS["pairs"]
     seconds, _ = best(search, 2)
     rate = n * p * p / seconds  # a multiplication and an addition, of half the pairs
     coarse = rates.get("coarse")
@@ -211,7 +211,7 @@ def relief(rates: dict[str, float], small: bool) -> Iterator[Figure]:
     n, p = SIZES["relief"][small]
     X, y = normal(n, p)
     title = f"ReliefF, {n:,} x {p:,} float32"
-    asked = None if small else ASKED["relieff"]
+    asked = None if small else AIMS["relieff"]
     additions = rates.get("additions")
     terms = n * (n + 1) / 2 * p  # a difference and a sum for each
     peak = "float64 additions in registers"
@@ -336,7 +336,7 @@ def free() -> None:
         import cupy
 
         cupy.get_default_memory_pool().free_all_blocks()
-    except Exception as error:  # the device may be lost: the next part tells
+    except Exception as error:  # the device may be lost: the next part shows it
         print(describe_error(error), file=sys.stderr)
 
 
@@ -350,7 +350,7 @@ def line(figure: Figure) -> str:
 def as_table(figures: list[Figure]) -> str:
     """Return all figures as a Markdown table."""
     lines = [
-        "| figure | asked, s | seconds | of peak | the peak | note |",
+        "| figure | aim, s | seconds | of peak | the peak | note |",
         "|---|---|---|---|---|---|",
     ]
     for figure in figures:

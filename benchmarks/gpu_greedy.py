@@ -27,7 +27,7 @@ N_STEPS = 50
 COMPARED = 50_000  # columns
 METHODS = {"MRMR": MRMR, "JMI": JMI, "CMIM": CMIM}
 
-# a number for every cell, by a hash of its place; every thousandth column knows the class a little
+# a number for every cell, by a hash of its position; every thousandth column depends on the class
 MAKE = r"""
 typedef unsigned long long u64;
 __device__ u64 mixed(u64 x) {
@@ -39,10 +39,10 @@ __device__ u64 mixed(u64 x) {
 extern "C" __global__ void make(unsigned char* X, const int* y, long long n, long long p) {
     const u64 cell = blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (cell >= (u64)n * p) return;
-    const u64 row = cell / p, column = cell % p, found = mixed(cell);
-    const bool tells = mixed(~column) % 1000 == 0;
-    const bool here = tells && (found >> 40) % 100 < 5 + mixed(column + 7) % 40;
-    X[cell] = here ? y[row] : (found & 0xffffffff) * 3 >> 32;
+    const u64 row = cell / p, column = cell % p, hash = mixed(cell);
+    const bool informative = mixed(~column) % 1000 == 0;
+    const bool of_class = informative && (hash >> 40) % 100 < 5 + mixed(column + 7) % 40;
+    X[cell] = of_class ? y[row] : (hash & 0xffffffff) * 3 >> 32;
 }
 """
 
@@ -108,7 +108,7 @@ def preparation(X, y, peak):
 
 
 def measure_search(name, X, y, small, peak):
-    """Measure a search and its steps, and return a line that tells whether the CPU agrees."""
+    """Measure a search and its steps, and return a line on whether the CPU agrees."""
     method, p = METHODS[name](), X.shape[1]
     wants = {"by_class": method._by_class, "redundancy": method._redundancy}
 

@@ -191,7 +191,7 @@ def measure_columns(n, p, bandwidth, products):
             return eliminate(machine, p, step=0.2).order
 
         seconds, order = best_of(rfe, 2)
-        show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 told the class")
+        show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 are shifted")
         seconds, result = best_of(lambda scaled=scaled, signs=signs: arom(scaled, signs, np.inf), 2)
         show(name + "l2-AROM", seconds, f"{len(result.path)} machines, {result.path[-1]} left")
 
@@ -218,7 +218,7 @@ def measure_clinical(n, p, bandwidth, additions):
         return eliminate(machine, p, step=0.2).order
 
     seconds, order = best_of(rfe, 1)
-    show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 told the class")
+    show(name + "SVM-RFE", seconds, f"{(order[:20] < 20).sum()} of the best 20 are shifted")
     kernels = cuda_clinical.ColumnKernels.from_source(source)
     seconds, result = best_of(lambda: solve_mkl(kernels, signs, np.full(n, 0.1)), 1)
     show(name + "multiple kernel learning", seconds, f"{result.n_iter} machines")

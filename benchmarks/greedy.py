@@ -1,8 +1,8 @@
 """Greedy filters by mutual information against praznik (R, where it is installed).
 
 praznik is measured as it stands, a data frame of factors in memory. Where it is not installed, its
-times on tables of this size are those of a two-core machine at an earlier date, and said to be so.
-It stops at the columns asked for; featly orders all others as well. scikit-learn has no greedy
+times on tables of this size are those of a two-core machine at an earlier date, as the note says.
+It stops at the requested columns; featly orders all others as well. scikit-learn has no greedy
 filter; ``mutual_info_classif`` is what comes before one.
 """
 
@@ -47,7 +47,7 @@ for (method in arguments[-(1:5)]) {
 
 
 def levels(n: int, p: int, n_levels: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Random levels, 20 columns of which tell something about the class."""
+    """Random levels, 20 columns of which depend on the class."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
     X = rng.integers(0, n_levels, (n, p), dtype=np.uint8)

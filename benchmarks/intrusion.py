@@ -22,7 +22,7 @@ from benchmarks.harness import Row
 
 PROBLEM = "discretise, filter, tree on KDD Cup 99: normal or attack, 494,021 and 311,029 rows"
 PAIRS = "the same for each of 10 pairs of 5 classes, decoded by the sum"
-KEPT = 4  # columns that CFS chooses; scikit-learn is told
+KEPT = 4  # columns that CFS chooses; scikit-learn takes as many
 
 
 def table_file() -> Path | None:
@@ -129,10 +129,10 @@ def run_case(name: str) -> None:
     summary = WORK[name]()
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "megabytes": peak, "said": summary}))
+    print(json.dumps({"seconds": seconds, "megabytes": peak, "summary": summary}))
 
 
-# ---- what is asked for ---------------------------------------------------------------------------
+# ---- the cases -----------------------------------------------------------------------------------
 def run_fastest(name: str, repeats: int = 3) -> dict[str, Any]:
     """Run a case in some processes and return the fastest; the first may compile."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.intrusion", name]
@@ -152,11 +152,11 @@ def whole() -> Iterator[Row]:
         ("scikit-learn", "scikit-learn: quantiles, chi2, its tree", PROBLEM),
     ):
         fastest = run_fastest(name)
-        note = f"{fastest['said']}; peak memory {fastest['megabytes']:.0f} MB"
+        note = f"{fastest['summary']}; peak memory {fastest['megabytes']:.0f} MB"
         yield Row(problem, tool, fastest["seconds"], note, ours=name == "polars")
     yield from weka()
     fastest = run_fastest("pairs", 2)
-    note = f"{fastest['said']}; peak memory {fastest['megabytes']:.0f} MB"
+    note = f"{fastest['summary']}; peak memory {fastest['megabytes']:.0f} MB"
     yield Row(PAIRS, "featly: MDLP, CFS, C45 for each pair", fastest["seconds"], note, ours=True)
 
 

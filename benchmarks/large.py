@@ -1,13 +1,13 @@
 """Tables that are larger than the memory that a method may use, read from a file by columns.
 
 Files are made in a temporary folder by blocks and lie in the file cache when the clock starts.
-Every fit has a process of its own, which tells its time and its peak memory; the plain reading of
+Every fit has a process of its own, which reports its time and its peak memory; the plain reading of
 the same file, from start to end, is timed in the same process just before. What is found is held
 against the columns that were planted, and against a fit to the table in memory.
 
 What it takes to read a file that lies in the file cache depends on where it is read to. Into a
 small buffer again and again, which stays in the processor's cache, as dd does: that is the least,
-and no byte reaches memory. Into memory takes some three times as long. Both are told, as the
+and no byte reaches memory. Into memory takes some three times as long. Both are given, as the
 verdict may depend on it.
 """
 
@@ -114,13 +114,13 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     calls: list[tuple[int, int]] = []
     interrupted = False
 
-    def tell(done: int, total: int) -> None:
+    def count_call(done: int, total: int) -> None:
         calls.append((done, total))
         if job.get("stop") and total == STEPS and done >= job["stop"]:
             raise KeyboardInterrupt
 
     if job.get("watch"):
-        parameters["verbose"] = tell
+        parameters["verbose"] = count_call
     X = np.load(path) if in_memory else scan(path)
     seconds, marks, own = [], [], []
     while len(seconds) < (1 if job.get("watch") else REPEATS) and sum(seconds) < PATIENCE:
@@ -213,7 +213,7 @@ def note_of(fit: dict[str, Any], whole: dict[str, Any] | None) -> str:
 def memory_of(fit: dict[str, Any]) -> str:
     """Describe the peak of the process, its memory before the fit, and the fit's own.
 
-    The limit is for what is read and kept of the table; that a fit takes more than it is told.
+    The limit is for what is read and held of the table. A fit that takes more than it is marked.
     """
     peak, before, own = (fit[part] / 1e6 for part in ("peak", "before", "own"))
     above = ", MORE THAN THE LIMIT" if own > LIMIT_BYTES / 1e6 else ""
@@ -240,7 +240,7 @@ KINDS = {"numbers": "float32", "levels": "bytes, three levels"}
 
 
 def mrmr(n: int = 1000, p: int = 1_000_000) -> Iterator[Row]:
-    """mRMR, 50 columns; asked: under 10 s."""
+    """mRMR, 50 columns; the aim: under 10 s."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "levels.npy"
         write_table(path, n, p, "levels")
@@ -248,7 +248,7 @@ def mrmr(n: int = 1000, p: int = 1_000_000) -> Iterator[Row]:
 
 
 def filters(n: int = 1000, p: int = 1_000_000, fewer: int = 100) -> Iterator[Row]:
-    """Filters that look at a column once; asked: within 1.5 times reading the file."""
+    """Filters that look at a column once; the aim: within 1.5 times reading the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "levels.npy"
         write_table(path, n, p, "levels")
@@ -273,7 +273,7 @@ def machines(n: int = 100, p: int = 1_000_000) -> Iterator[Row]:
 
 
 def five_million(n: int = 1000, p: int = 5_000_000) -> Iterator[Row]:
-    """mRMR that tells how far it is, is stopped, and goes on."""
+    """mRMR that reports its progress, is stopped, and goes on."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "levels.npy"
         write_table(path, n, p, "levels")
@@ -281,9 +281,9 @@ def five_million(n: int = 1000, p: int = 5_000_000) -> Iterator[Row]:
         search = {"discretizer": None, "max_steps": STEPS}
         job = {"table": "levels", "watch": True}
         whole = fit_in_process(path, "mrmr", n, p, parameters=search, **job)
-        note = f"{note_of(whole, None)}; told {whole['calls']:,} times how far it is"
+        note = f"{note_of(whole, None)}; progress reported {whole['calls']:,} times"
         yield Row(problem, "mrmr", whole["seconds"], note, ours=True)
-        search["cache"] = str(Path(folder) / "kept")
+        search["cache"] = str(Path(folder) / "cache")
         first = fit_in_process(path, "mrmr", n, p, parameters=search, stop=STOP, **job)
         stopped = f"stopped at step {STOP}" if first["interrupted"] else "NOT STOPPED"
         yield Row(problem, f"mrmr with a cache, {stopped}", first["seconds"], memory_of(first))

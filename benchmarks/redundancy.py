@@ -1,7 +1,7 @@
 """All pairs of columns against numpy.corrcoef and pandas, where p x p fits; and RedundancyFilter.
 
-NumPy and pandas are asked for the same: the pairs of columns whose correlation reaches 0.9. They
-hold a square of p x p on the way; notes tell the memory that each takes beyond the table.
+NumPy and pandas compute the same: the pairs of columns whose correlation reaches 0.9. They
+hold a square of p x p on the way; notes give the memory that each takes beyond the table.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """Check the links of the built pages: ``python docs/check_links.py FOLDER``.
 
-Pages, anchors, pictures, styles and scripts within the folder must be there. Links to other places
+Pages, anchors, pictures, styles and scripts within the folder must be there. Links to other sites
 are not followed, for a build must not need a network: they are counted, and their form is checked.
 What a page loads by itself, such as a picture, a style or a script, must lie in the folder.
 """
@@ -10,15 +10,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# what a browser fetches without being asked
+# what a browser fetches by itself
 LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "object": "data"}
 OUTSIDE = ("http", "https")
 HARMLESS = ("mailto", "data")
-SHOWN = 50  # faults that are told one by one
+SHOWN = 50  # faults that are printed one by one
 
 
 def check(folder):
-    """Return faults, one line each, and links to other places, from the pages of a folder."""
+    """Return faults, one line each, and links to other sites, from the pages of a folder."""
     folder = Path(folder).resolve()
     pages = {page: _Page.read(page) for page in sorted(folder.rglob("*.html"))}
     if not pages:

@@ -42,7 +42,7 @@ myst_heading_anchors = 3
 
 autosummary_generate = True
 autosummary_context = {"method_pages": {}}
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the templates choose the members
 numpydoc_class_members_toctree = False

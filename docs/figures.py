@@ -70,7 +70,7 @@ def _save(figure, folder, name):
 
 
 def _draw_page_figure(root, name):
-    """Draw the picture of a page of the guide, by the lines that the page shows."""
+    """Draw the picture of a page of the guide by running the code of that page."""
     page = (Path(root) / "docs" / "guide" / f"{name}.md").read_text("utf-8")
     names = {}
     for language, code in re.findall(r"```(python|pycon)\n(.*?)```", page, flags=re.DOTALL):
@@ -111,7 +111,7 @@ def _curves(name, curves, small):
 
 
 def _ranks(diagrams):
-    """Figures 1 and 6: mean ranks, and bars over what cannot be told apart."""
+    """Figures 1 and 6: mean ranks, and bars over methods that do not differ significantly."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 4.2))

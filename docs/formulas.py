@@ -8,7 +8,7 @@ import ziamath
 from docutils.nodes import SkipNode
 
 SIZE = 17
-EM = 15  # of the text; everything is told in em, so that formulas grow with it
+EM = 15  # of the text; all lengths are in em, so that formulas grow with it
 TALLEST = 20  # em; no formula of ours is that tall
 
 # what LaTeX knows and the converter does not, in words that it knows

@@ -1,7 +1,7 @@
 """The page of every method, and the tables of them, from the registry and the docstrings.
 
 The page is autosummary's: its template takes what is made here, and lets autodoc write the rest. So
-a class is described in one place, and a new method has its page without a word about it.
+a class is described once, and a new method has its page without further text.
 """
 
 import sys
@@ -26,7 +26,7 @@ TIERS = {
     "historical": "built from its description; no independent check exists",
 }
 
-# what is alike, and the page of the guide about it; a method that is in none has its family
+# similar methods, and the page of the guide about them; a method in no group has its family
 GROUPS = (
     ("guide/f_test", ("FTest", "UnivariateTest", "SignalToNoise")),
     ("guide/univariate_test", ("UnivariateTest", "FTest")),
@@ -102,12 +102,12 @@ def write_methods(app):
 
 
 def give_pages(app, config):
-    """Hand what is known about every method to autosummary's template."""
+    """Pass the facts about every method to autosummary's template."""
     config.autosummary_context = config.autosummary_context | {"method_pages": method_pages()}
 
 
 def method_pages():
-    """Return what the template of a class shows of every method, as reStructuredText by name."""
+    """Return the parts of every method's page, as reStructuredText by name."""
     pages = {}
     for name, method in METHODS.items():
         first, criterion = _summary_and_criterion(method)
@@ -115,7 +115,7 @@ def method_pages():
             "summary": first,
             "facts": _facts(name, method),
             "criterion": criterion,
-            "related": _related(method),
+            "related": _related_links(method),
         }
     return pages
 
@@ -149,7 +149,7 @@ def _facts(name, method):
     return "\n".join(lines)
 
 
-def _related(method):
+def _related_links(method):
     """Return links to the guide and to similar methods."""
     groups = [(page, names) for page, names in GROUPS if method.class_name in names]
     known = {m.class_name for m in METHODS.values()}
@@ -163,5 +163,5 @@ def _related(method):
     if names:
         links = (f":class:`{name} <featly.{name}>`" for name in names)
         lines.append("- Alike: " + ", ".join(links))
-    lines.append("- :doc:`/methods` compares all; :doc:`/guide/how_sure` tells how good one is")
+    lines.append("- :doc:`/methods` compares all; :doc:`/guide/how_sure` measures how good one is")
     return "\n".join(lines)

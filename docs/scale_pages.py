@@ -133,7 +133,7 @@ def _is_short(known, axis):
     return "would take" in state.get("why", "")
 
 
-# ---- what the machines reach ---------------------------------------------------------------------
+# ---- rates of the machines -----------------------------------------------------------------------
 def rates(runs):
     """Return the table of measured rates that floors are made of, and what measured them."""
     if not runs:
@@ -159,7 +159,7 @@ def _versions(run):
     return ", ".join(f"{name} {number}" for name, number in run["about"]["versions"].items())
 
 
-# ---- tables that were asked for ------------------------------------------------------------------
+# ---- tables on disk and on a GPU -----------------------------------------------------------------
 def large_tables(results):
     """Return tables of large files on a CPU, and of tables on a GPU, where they were run."""
     parts = []
@@ -185,6 +185,6 @@ def large_tables(results):
             )
             for row in content["figures"]
         ]
-        head = ("", "asked, s", "seconds", "of peak", "the peak", "")
+        head = ("", "aim, s", "seconds", "of peak", "the peak", "")
         parts += [f"On {safe(content['machine']['gpu'])}:\n", table(head, lines)]
     return "\n".join(parts) if parts else NOTHING

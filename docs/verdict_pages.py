@@ -1,4 +1,4 @@
-"""Published figures compared with ours: a page for each study, and what they add up to."""
+"""Published figures compared with ours: a page for each study, and totals."""
 
 import ast
 import json
@@ -45,7 +45,7 @@ def study_pages(folder, figures=(), about=None):
 
 
 def overview(folder, own=False):
-    """Return one row a study: what it is, and how many claims hold; `own`: of claims of ours."""
+    """Return one row a study: its title and how many claims hold; `own`: studies of our claims."""
     rows = []
     for name, result in _results(folder, own):
         counts = [f"{result['counts'][word]:,}" for word in COUNTED]
@@ -57,7 +57,7 @@ def overview(folder, own=False):
 
 
 def totals(folder):
-    """Return what all studies of published claims add up to, in a sentence."""
+    """Return the totals of all studies of published claims, in a sentence."""
     results = [result for _, result in _results(folder)]
     if not results:
         return NOTHING
@@ -79,7 +79,7 @@ def _results(folder, own=False):
 
 
 def _study_description(file):
-    """Return what the docstring of a study says, as Markdown."""
+    """Return the docstring of a study as Markdown."""
     if not file.exists():
         return ""
     text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
@@ -88,7 +88,7 @@ def _study_description(file):
 
 
 def _study(name, result, figures, words):
-    """One study: protocol, data, verdicts, and what was found of the truth."""
+    """Return the page of one study: protocol, data, verdicts, and recovery of the truth."""
     about = result["about"]
     holds, fails, untestable = (result["counts"][word] for word in COUNTED)
     tally = f"{holds} hold, {fails} do not hold, {untestable} cannot be tested"
@@ -142,7 +142,7 @@ def _protocol(name, result):
         ("learners", ", ".join(f"`{learner}`" for learner in about["learners"])),
         ("splits", f"`{about['splits']}`"),
         ("columns selected", "on all rows" if result["biased"] else "on the training rows"),
-        ("gaps filled", "yes" if about["fill"] else "no"),
+        ("missing values filled", "yes" if about["fill"] else "no"),
         ("shuffled labels", str(about["null"]) if about["null"] else "none"),
         ("fits", f"{result['fits']:,}"),
         ("versions", versions),

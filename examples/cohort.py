@@ -1,8 +1,8 @@
-"""A cohort: which of two thousand columns tell who will relapse?
+"""A cohort: which of two thousand columns predict who will relapse?
 
 Three hundred patients, eleven clinical columns, two thousand genes. Some values are missing, some
 numbers are labels, some genes are copies of others. The table is made, so that we know what each
-column is worth, and can hold three rankings against it. Run it with ``make demo``, or with
+column is worth, and can compare three rankings with the truth. Run it with ``make demo``, or with
 ``python examples/cohort.py [folder]`` where featly is installed.
 """
 
@@ -33,8 +33,9 @@ def main(folder: str | Path = "demo") -> None:
     """Look at the table, rank its columns three times, compare with the truth, save."""
     cohort = make_cohort()
 
-    # Nothing is changed here; remarks are hints. We take them: the identifier goes, the numbers
-    # of the wards are labels. The order of stage and grade no program can see, so we tell it.
+    # Nothing is changed here; remarks are hints. We follow them: the identifier is dropped, the
+    # numbers of the wards are labels. No program can see the order of stage and grade, so the
+    # schema has it.
     print_heading(
         "1. How the table is read: as it is, then without the identifier and with a schema"
     )
@@ -59,18 +60,20 @@ def rank_alone(cohort: Cohort) -> pl.DataFrame:
     unordered = [name for name in unordered if name not in order]
     test = FTest(schema=Schema(ordinal=order)).fit(cohort.X.drop(unordered), cohort.y)
     table = with_truth(test.table(), cohort)
-    n_found, left_out = len(select_significant(table)), ", ".join(unordered)
-    print(f"{len(table)} columns, {n_found} with q <= 0.05. No order, so left out: {left_out}.")
+    n_significant, left_out = len(select_significant(table)), ", ".join(unordered)
+    print(
+        f"{len(table)} columns, {n_significant} with q <= 0.05. No order, so left out: {left_out}."
+    )
     return table
 
 
 def rank_together(cohort: Cohort) -> pl.DataFrame:
-    """Rank all columns by SVM-RFE, missing values filled in the plainest way; join the truth."""
+    """Rank all columns by SVM-RFE, missing values filled by medians; join the truth."""
     full, incomplete = fill_missing(cohort.X)
     rfe = SVMRFE(schema=cohort.schema).fit(full, cohort.y)
     print(
-        f"Gaps in {len(incomplete)} columns filled: numbers by their median, text by a level "
-        "'missing'."
+        f"Missing values in {len(incomplete)} columns filled: numbers by their median, text by a "
+        "level 'missing'."
     )
     return with_truth(rfe.table(), cohort)
 
@@ -99,7 +102,7 @@ def compare(
     rows = zip(entries(first), entries(second), entries(third), strict=True)
     for rank, (a, b, c) in enumerate(rows, 1):
         print(f"{rank:>4}  {a:<34}{b:<24}{c}")
-    print("        causal  redundant  batch or noise  causes told of")
+    print("        causal  redundant  batch or noise  causes covered")
     lists = {"FTest": first, "SVMRFE": second, "MKLRFE": third, "q<=0.05": significant}
     for name, table in lists.items():
         causal, redundant, other = count_by_role(table)
@@ -109,16 +112,16 @@ def compare(
     n_missed = len(shown) - count_by_role(significant)[0]
     middle = together.filter(pl.col("role") == "redundant")["rank"].median()
     text = f"""
-        FTest says how sure it is. Of its {len(significant)} finds with q <= 0.05, neither cause nor
-        copy: {count_by_role(significant)[2]}. Causes it was shown and missed: {n_missed} of
-        {len(shown)}. It repeats itself: a copy of a gene scores much like the gene. SVMRFE asks
-        what a column adds to the others. Its {n_causes} best tell of {count_causes(second)} causes,
-        those of FTest of {count_causes(first)}. But {count_by_role(second)[2]} of its {n_causes}
+        FTest has q-values. Of its {len(significant)} columns with q <= 0.05, neither cause nor
+        copy: {count_by_role(significant)[2]}. Causes in its table that it missed: {n_missed} of
+        {len(shown)}. It repeats itself: a copy of a gene scores much like the gene. SVMRFE measures
+        what a column adds to the others. Its {n_causes} best cover {count_causes(second)} causes,
+        those of FTest {count_causes(first)}. But {count_by_role(second)[2]} of its {n_causes}
         are neither cause nor copy, and the list does not say which. Low does not mean useless: half
-        of the copies, which do tell of the outcome, rank below {middle:.0f}. MKLRFE lets copies
+        of the copies, which do depend on the outcome, rank below {middle:.0f}. MKLRFE lets copies
         share a weight instead of choosing one: {count_by_role(third)[1]} of its {n_causes} are
-        copies, {count_by_role(third)[2]} neither. All methods saw all patients; a fair judge would
-        keep some back."""
+        copies, {count_by_role(third)[2]} neither. All methods saw all patients; a fair test would
+        hold some back."""
     print(fill(" ".join(text.split()), 100))
 
 

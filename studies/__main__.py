@@ -1,7 +1,7 @@
-"""``python -m studies [name ...] [--jobs N]``: run studies, write what is committed of them.
+"""``python -m studies [name ...] [--jobs N]``: run studies, write the results to be committed.
 
-A run that was stopped goes on where it was: its journal is in ``studies/runs``. What is small
-enough to be committed, the plan with data hashes, versions and seeds, the summary and the
+A run that was stopped goes on where it was: its journal is in ``studies/runs``. The parts that are
+small enough to be committed, the plan with data hashes, versions and seeds, the summary and the
 verdicts, goes to ``studies/results``; the documentation is made from that.
 """
 
@@ -42,7 +42,7 @@ LEFT_OUT = ("names", "kinds", "roles")  # of the datasets: long, and made anew f
 
 
 def document(study: Study, results: Results, extras: dict[str, Any]) -> dict[str, Any]:
-    """Return what is committed of a study; `extras` are of its own, such as curves to draw."""
+    """Return the document to be committed; `extras` are parts of one study, such as curves."""
     about = dict(results.about)
     about["datasets"] = {
         name: {part: value for part, value in data.items() if part not in LEFT_OUT}
@@ -51,7 +51,7 @@ def document(study: Study, results: Results, extras: dict[str, Any]) -> dict[str
     summaries = {}
     for metric in study.metrics:
         rows = results.families(metric)
-        if metric not in ("bcr", "accuracy", "error"):  # of the selection, whoever learns from it
+        if metric not in ("bcr", "accuracy", "error"):  # of the selection, for all learners
             first = next(iter(study.learners))
             rows = rows.filter(rows["learner"] == first).drop("learner")
         summaries[metric] = rows.to_dicts()
@@ -69,7 +69,7 @@ def document(study: Study, results: Results, extras: dict[str, Any]) -> dict[str
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the studies named on the command line."""
     parser = argparse.ArgumentParser(prog="python -m studies", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(NAMES))
     parser.add_argument("--jobs", type=int, help="processes; all cores by default")

@@ -2,13 +2,13 @@
 
 On every table and split all methods rank the training rows, and two learners, a linear support
 vector machine and five nearest neighbours, judge their first 2, 4, 8, 16, 32 and 64 columns (as
-many as the table has) on the test rows. The advice is asked for **on the training rows of every
-split**: it never sees a test row, and may differ from split to split. What it is worth at a split
-is what the method that it names is worth there.
+many as the table has) on the test rows. The advice is made **from the training rows of every
+split**: it never sees a test row, and may differ from split to split. Its value at a split is that
+of the method that it names there.
 
-Protocol: 12 random splits, a fifth of the rows tested, stratified, the same for all methods. Gaps
-are filled with what the training rows say, for all methods, because some need that. Official splits
-are not used: their rows are put together. Balanced rate (BCR) throughout.
+Protocol: 12 random splits, a fifth of the rows tested, stratified, the same for all methods.
+Missing values are filled from the training rows, for all methods, because some need that. Official
+splits are not used: their rows are put together. Balanced rate (BCR) throughout.
 
 Tables: every parquet file in the folder of data, and dorothea. Of more than 1,000 rows 1,000 are
 drawn, each class in its share (seed 0): madelon, mfeat. kddcup99: different training rows, five
@@ -21,11 +21,11 @@ in two versions (prostate, arrhythmia), so the tables are not independent.
 What was settled before the first run:
 
 - The value of a method at a split is its BCR there, mean of the two learners, at the size that has
-  the highest mean over the *other* splits: as one would choose it, and the split itself has no say.
-  CFS, which says itself how many, has its own size.
+  the highest mean over the *other* splits: as one would choose it, without the split itself.
+  CFS, which chooses the number of columns itself, has its own size.
 - The best method of a table is the one with the highest mean over splits. The highest of eleven
-  noisy means is too high, so no method, however good, comes near it always: figures are to be read
-  beside those of always taking one method, and of taking one at random.
+  noisy means is too high, so no method, however good, is always near it: compare figures with those
+  of always taking one method, and of taking one at random.
 - Two criteria. *Within noise*: the 95% interval of (best less advised), corrected for the overlap
   of the splits (Nadeau and Bengio, 2003), contains 0. With 12 splits of small tables that is a wide
   interval, and easily met. *Close*: the mean difference is at most 0.02.
@@ -45,8 +45,8 @@ best on four of the five, and so the value was settled as above before the run o
 runs with 15 splits were stopped, because they took too long, and not looked at.
 
 The rules of the advice were written before the trial. Two details came after it, before any result
-of the run was seen: identifiers are left out of what is measured, and gaps in ordinal columns are
-not filled. Neither changes the advice on a table here. Nothing was changed after the run.
+of the run was seen: identifiers are left out of the measures, and missing values of ordinal columns
+are not filled. Neither changes the advice on a table here. Nothing was changed after the run.
 """
 
 import functools

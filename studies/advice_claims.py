@@ -1,4 +1,4 @@
-"""Claims about the advice: which method it names at every split, and how that one does.
+"""Claims about the advice: the method that it names at every split, and its value.
 
 All figures are of values[table][method][split]: the balanced rate, mean of the learners, at the
 size that does best on the other splits.
@@ -32,7 +32,7 @@ LEFT_OUT = ("none",)  # no selection is not a method to be chosen
 SAME_FOR_TWO = {"multiclass-svm-rfe": "svm-rfe"}
 CACHE = Path(__file__).parent / "runs" / "advice-choices.json"
 # tables of earlier studies, on which the rules rest, and the same patients in other versions;
-# of the monks only the third was used, but the others are made by the same hand
+# of the monks only the third was used, but the others are made by the same authors
 SEEN = frozenset(
     (
         "arrhythmia", "arrhythmia_binary", "bands", "boston_housing2", "heart_cleveland",
@@ -139,7 +139,7 @@ def values_of_advice(
     return values_by_table
 
 
-# ---- how near the best ---------------------------------------------------------------------------
+# ---- distance to the best method -----------------------------------------------------------------
 def nearness(
     values: Values, shares: Mapping[str, tuple[int, int]], ours: Mapping[str, FloatArray | None]
 ) -> dict[str, dict[str, Any]]:
@@ -178,7 +178,7 @@ def nearness(
 def _compare_with_best(
     table: Mapping[str, FloatArray], row: FloatArray | None, parts: tuple[int, int]
 ) -> dict[str, float]:
-    """Return how one method does on a table, beside the best there."""
+    """Return how one method does on a table, compared with the best there."""
     best = max(table.values(), key=lambda own: float(own.mean()))
     if row is None:  # it does not take the table
         return {"within": 0.0, "close": 0.0, "loss": np.nan, "value": np.nan}
@@ -303,7 +303,7 @@ def _single_methods(look: Mapping[str, Any]) -> dict[str, Any]:
 
 # ---- tables for the page -------------------------------------------------------------------------
 def tables(results: Results, data: Tables, splits: Splitter) -> dict[str, Any]:
-    """Return nearness in all ways of looking, and every table with its best and its advice."""
+    """Return nearness under all measures, and every table with its best method and its advice."""
     values = values_of(results)
     choices = choices_of({name: data()[name] for name in values}, splits)
     shares = parts_of(results)

@@ -1,15 +1,15 @@
 """The synthetic problems of Bolón-Canedo et al. (2015), chapter 3: tables 3.1 to 3.14.
 
 The protocol is theirs: one selection on all rows, which is biased, then ten folds. The random
-columns are drawn several times instead of once, so that a printed figure can be held against the
-range of draws. What the book leaves open:
+columns are drawn several times instead of once, so that a printed figure can be compared with the
+range of draws. Choices that the book leaves open:
 
 - columns of zeros and ones are numbers, as the book's results show: its filters find nothing on
   XOR because MDLP, a cut coded by the number of rows, does not cut such a column;
 - information gain is a subset filter here: the columns whose gain is above zero;
 - mRMR and M_d count and rank the values themselves; mRMR cuts continuous columns into ten
   intervals of the same width;
-- a filter that finds nothing must choose one column here, by featly's contract; claim D3 asks
+- a filter that finds nothing must choose one column here, by featly's contract; claim D3 tests
   the filters themselves;
 - SVM-RFE is for two classes here; on the many classes of Led and SD it is in book-chapter-3-c45,
   with all that is printed of C4.5. The wrappers have studies of their own: that around the linear
@@ -74,7 +74,7 @@ class PositiveGain(BaseEstimator):
     """The columns whose information gain is above zero, which is the book's InfoGain."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Rank, and keep what tells anything; the best where nothing does."""
+        """Rank, and select the columns with a positive gain; the best where none has."""
         ranked = InformationGain(discretizer=MDLP(), n_jobs=1).fit(X, y)
         is_informative = ranked.scores_[ranked.order_] > 0
         self.order_ = ranked.order_[: max(1, int(is_informative.sum()))]
@@ -109,7 +109,7 @@ def sizes(n_features: int) -> list[int]:
 def datasets(
     plain: Mapping[str, int] = PLAIN, leds: Sequence[str] = ("led-25", "led-100")
 ) -> dict[str, Dataset]:
-    """Return every problem drawn several times, columns shuffled so that ties help nobody."""
+    """Return every problem drawn several times, columns shuffled so that ties favour no method."""
     problems = {}
 
     def draw(family: str, problem: str, number: int, **parameters: float) -> None:
@@ -131,7 +131,7 @@ def datasets(
     return problems
 
 
-# ---- what is asked of the results ----------------------------------------------------------------
+# ---- figures of the results ----------------------------------------------------------------------
 FAMILIES = {
     "CorrAL": ["corral"],
     "CorrAL-100": ["corral-100"],
@@ -274,7 +274,7 @@ def sd_rows() -> list[Claim]:
 
 
 def _nothing_on_xor(results: Results) -> Finding:
-    """Judge D3, asked of the filters: how often do they choose nothing?"""
+    """Judge D3 by the filters: how often do they choose nothing?"""
     counts = {}
     for name, method in methods().items():
         if name not in (*FOUND_NOTHING, "information-gain"):

@@ -9,11 +9,11 @@ C4.5 is in book-chapter-3-wrapper-c45.
 Where a ranker has all relevant columns first, the book seems to have gone on with those alone: the
 column of irrelevant ones is 0 there (CorrAL after FS-P, XOR-100 after ReliefF and SVM-RFE-G,
 Parity3+3 after SVM-RFE-G, Monk3 after ReliefF). Here its rule of thumb holds all the same, so C4.5
-sees more columns. Claim D4 is asked of the two columns alone.
+sees more columns. Claim D4 is tested on the two columns alone.
 
 A printed figure holds if it lies in the range of our draws, as in the study of the whole chapter.
 The criterion of D12 was written down before the first run. Those of D4 and D21 were settled after a
-trial with two draws: D4 had asked C4.5 on all ten columns that the rule of thumb takes, where it
+trial with two draws: D4 had tested C4.5 on all ten columns that the rule of thumb takes, where it
 had 61% and 71%.
 
 - D4 C4.5: on the two relevant columns of XOR-100 alone, where ReliefF (or the Gaussian SVM-RFE) has
@@ -149,7 +149,7 @@ def sd_rows() -> list[Claim]:
 
 
 def _alone(method: str) -> Callable[[Results], Finding]:
-    """D4: C4.5 on what a method has first."""
+    """Return the check of D4: C4.5 on the columns that a method ranks first."""
 
     def check(results: Results) -> Finding:
         rates = []

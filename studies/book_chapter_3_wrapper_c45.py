@@ -4,7 +4,7 @@ As Weka's WrapperSubsetEval: accuracy in five folds of the training rows, best-f
 with the parameters of J48; the protocol is that of the study of the whole chapter. Large problems
 are drawn few times: a step there grows thousands of trees.
 
-D21 asks whether the wrapper is worse than the subset filters. Its criterion was written down before
+D21 is whether the wrapper is worse than the subset filters. Its criterion was written down before
 the first run: the mean of our success index over the nine problems (means of the Led levels and of
 SD1 to SD3, as table 3.12) is below that of CFS, Consistency, INTERACT and information gain in
 book-chapter-3.

@@ -127,7 +127,7 @@ SUCCESS = {
     "wrapper-svm": (-25, -2, -4, -4, 54, 57, 83, 31, 20, 23),
     "wrapper C4.5": (-25, -13, -4, -4, 60, 55, 67, 22, 99, 29),
 }
-# what tables 3.3 and 3.8 to 3.10 give instead, and eq. 3.1 instead of a hundred times that
+# the values of tables 3.3 and 3.8 to 3.10 instead, and eq. 3.1 instead of a hundred times that
 PUT_RIGHT = {
     "cfs": {"CorrAL-100": -0.04},
     "consistency": {"CorrAL-100": -0.04},

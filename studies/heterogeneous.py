@@ -5,14 +5,14 @@ and 10%, five rankers, a clinical-kernel SVM with C = 10 at every size; figures 
 A1 to A13. RFE-SVM is run twice: by the criterion that they print (eq. 4-5 with the kernel
 renormalised), and by the part of a column in the squared norm, which is featly's default.
 
-What the paper leaves open:
+Choices that the paper leaves open:
 
 - splits are stratified;
 - sizes are all from 1 to p where p is at most 40, else those that the elimination passes through;
 - bands is without its five identifiers and constants; arrhythmia as the paper counts it;
 - van 't Veer: of the 78 training rows the one with 10,896 missing values is left out, which gives
   the 44 / 33 of the paper; of the genes, the 4,348 with the largest variance over the 77 rows stay
-  (no label is looked at), which with seven clinical columns gives 4,353 + 2, grade being ordinal.
+  (labels are not used), which with seven clinical columns gives 4,353 + 2, grade being ordinal.
 """
 
 import os
@@ -103,7 +103,7 @@ def van_t_veer() -> Dataset:
     return Dataset.of(frame, "class", name="van 't Veer", schema=schema)
 
 
-# ---- what the claims ask -------------------------------------------------------------------------
+# ---- figures of the claims -----------------------------------------------------------------------
 def blocks(results: Results, metric: str, dataset: str | None = None) -> pl.DataFrame:
     """One row a dataset and size, one column a method."""
     table = results.compare(metric).blocks

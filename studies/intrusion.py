@@ -7,17 +7,17 @@ combinations, and the learners without a filter. Learnt on the contest's 494,021
 judged on its 311,029 test rows. Claims F1 to F8.
 
 How claims are judged is in ``intrusion_claims``, what learners see in ``intrusion_pipelines``; both
-were written down before the first run. Where the book is silent: INTERACT's threshold is 0.0001,
+were written down before the first run. Where the book does not say: INTERACT's threshold is 0.0001,
 the consistency filter searches best-first, PSVM has C = 1, the MLP one hidden layer of 10 units,
 Adam, batches of 1,000 rows and a tenth of the training rows to stop early; its seed is 0.
 
 After the first run: C4.5 had met the printed figures with other numbers of columns, naive Bayes had
 not. The consistency filter keeps seven columns of PKID's here, six in the book. With each left out
 in turn, one subset meets all printed figures of that filter to the last digit; it is shown, with
-the learners of table 5.5, and judged by nothing.
+the learners of table 5.5, and no claim depends on it.
 
-Nothing is drawn but that. What changes from run to run is therefore nothing, and an interval says
-only how sure a figure is as a property of traffic like the test part. Three quarters of the test
+Nothing else is random. Runs therefore do not differ, and an interval shows only how precise a
+figure is as a property of traffic like the test part. Three quarters of the test
 rows repeat another: each interval is given for rows, and with equal rows as one observation; and
 every figure for distinct rows, each counted once.
 """
@@ -46,12 +46,12 @@ LEFT_OUT = "dst_host_srv_count"
 
 
 def combinations() -> list[tuple[str, str, str, str]]:
-    """Discretiser, filter, learner, and what it sees; those of a preparation one after another."""
+    """Return discretiser, filter, learner and form of the columns; equal preparations in a row."""
     keys = [
-        (cut, chosen, learner, sees)
-        for cut in DISCRETISERS
-        for chosen in (*FILTERS, NOTHING)
-        for sees in (FORMS if chosen != NOTHING else (CUT,))
+        (discretiser_name, filter_name, learner, sees)
+        for discretiser_name in DISCRETISERS
+        for filter_name in (*FILTERS, NOTHING)
+        for sees in (FORMS if filter_name != NOTHING else (CUT,))
         for learner in LEARNERS
     ]
     return keys + [(NOTHING, NOTHING, learner, WHOLE) for learner in LEARNERS]
@@ -74,13 +74,13 @@ def study() -> Plan:
     )
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def line(results: TaskResults, key: tuple[str, str, str, str]) -> list[str]:
-    """A row of the table of all combinations."""
-    cut, chosen, learner, sees = key
-    name = fit_name(cut, chosen, learner, sees=sees)
+    """Return a row of the table of all combinations."""
+    discretiser_name, filter_name, learner, sees = key
+    name = fit_name(discretiser_name, filter_name, learner, sees=sees)
     outcome = results.outcome(name)
-    printed = BINARY.get((cut, chosen, learner)) if sees == CUT else None
+    printed = BINARY.get((discretiser_name, filter_name, learner)) if sees == CUT else None
     book = printed[1] if printed else {}
     printed_text = " / ".join(f"{book[f]:.2f}" if f in book else "-" for f in ("error", "TP", "FP"))
     seconds = f"{results.records[name]['seconds']:.1f}"
@@ -99,7 +99,7 @@ def line(results: TaskResults, key: tuple[str, str, str, str]) -> list[str]:
 
 
 def extras(results: TaskResults) -> dict[str, Any]:
-    """Tables 5.5 and 5.6 of all combinations, and what was chosen."""
+    """Return tables 5.5 and 5.6 of all combinations, and the chosen columns."""
     head = ["combination", "columns", "error", "true positives", "false positives"]
     head += ["error, equal rows as one", "distinct rows: error / TP / FP", "printed"]
     theirs = [winner("two").figure(f).value for f in ("error", "TP", "FP")]
@@ -107,10 +107,10 @@ def extras(results: TaskResults) -> dict[str, Any]:
              "6.70 / 91.80 / 0.55"]  # fmt: skip
     keys = combinations()
     chosen = [
-        [f"{cut}+{filter_}", str(len(columns)), ", ".join(columns)]
-        for cut in DISCRETISERS
+        [f"{discretiser_name}+{filter_}", str(len(columns)), ", ".join(columns)]
+        for discretiser_name in DISCRETISERS
         for filter_ in FILTERS
-        for columns in [results.columns(fit_name(cut, filter_, LEARNERS[0]))]
+        for columns in [results.columns(fit_name(discretiser_name, filter_, LEARNERS[0]))]
     ]
     points = {
         fit_name(*key[:3], sees=key[3]): {

@@ -9,7 +9,7 @@ Written down before the first run.
 - Learners see cut columns (see ``intrusion_pipelines``). C4.5 of five classes has a confidence of
   0.25, since the book names none there. A threshold, not printed either, is 0.5.
 - "Better than the winner" compares with the figures of the winner's confusion matrix.
-- F11 and F3 are arithmetic on that matrix: they hold if the printed digits come out of it.
+- F11 and F3 are arithmetic on that matrix: they hold if it gives the printed digits.
 - A row of table 5.9 holds if all five percentages lie in our intervals. PKID+Cons+C4.5 is judged by
   pairs of classes and the sum, EMD+INT+C4.5 by one class against the rest, which are their best of
   table 5.8. The rows (1) and (2) do not say how they were made: of all our forms with that
@@ -252,14 +252,16 @@ def f10_order(results: Any) -> Finding:
     return Finding(ours["sum"] < min(other_costs), listing)
 
 
-def forms(cut: str, chosen: str, learnt: str) -> list[tuple[str, str]]:
-    """Fits and decodings that a row of table 5.9 may mean."""
-    learners = ("C4.5(0.25)", "C4.5(0.50)") if learnt == "C4.5" else (learnt,)
+def forms(discretiser_name: str, filter_name: str, learner_name: str) -> list[tuple[str, str]]:
+    """Return the fits and decodings that a row of table 5.9 may refer to."""
+    learners = ("C4.5(0.25)", "C4.5(0.50)") if learner_name == "C4.5" else (learner_name,)
     candidates = []
     for learner in learners:
-        candidates.append((fit_name(cut, chosen, learner, "multi"), ""))
+        candidates.append((fit_name(discretiser_name, filter_name, learner, "multi"), ""))
         for code in ("OvR", "OvO", "OvR once", "OvO once"):
-            candidates += [(fit_name(cut, chosen, learner, code), rule) for rule in RULES]
+            candidates += [
+                (fit_name(discretiser_name, filter_name, learner, code), rule) for rule in RULES
+            ]
     return candidates
 
 
@@ -326,14 +328,16 @@ def f12_rare(results: Any) -> Finding:
 def five_claims() -> list[Claim]:
     """F9 to F14."""
     all_claims = [of_winner("F9 winner", "cost score", "cost", WINNING_SCORE, "table 5.8")]
-    for (cut, chosen, form, rule), (claim, printed, n_columns) in SCORES.items():
-        fit = fit_name(cut, chosen, TREE, form)
+    for (discretiser_name, filter_name, form, rule), (claim, printed, n_columns) in SCORES.items():
+        fit = fit_name(discretiser_name, filter_name, TREE, form)
         name = f"{claim} {rule if claim == 'F10' else form}"
-        text = f"{cut}+{chosen}+C4.5 {form}{f', {rule}' if rule else ''}: cost score"
+        text = (
+            f"{discretiser_name}+{filter_name}+C4.5 {form}{f', {rule}' if rule else ''}: cost score"
+        )
         where = "table 5.8"
         all_claims.append(claim_figure(name, text, printed, where, "cost", fit, rule, digits=4))
         if rule in ("", "probability-sum", "sum"):
-            text = f"{cut}+{chosen}+C4.5 {form}: columns of all problems"
+            text = f"{discretiser_name}+{filter_name}+C4.5 {form}: columns of all problems"
             all_claims.append(columns_claim(f"{name} columns", text, n_columns, where, fit))
     multi, against_rest = fit_name("EMD", "INT", TREE, "multi"), fit_name("EMD", "INT", TREE, "OvR")
     pairs = fit_name("PKID", "Cons", TREE, "OvO")

@@ -3,7 +3,7 @@
 The contest groups 40 labels into five classes; the percentages of table 5.1 of the book pin the
 grouping down, with ``httptunnel`` under user to root. The winner's confusion matrix is that of the
 contest's report: Elkan, C. (1999), Results of the KDD'99 classifier learning contest,
-https://cseweb.ucsd.edu/~elkan/clresults.html. It is checked by what it has to give: rows that add
+https://cseweb.ucsd.edu/~elkan/clresults.html. It is checked: rows that add
 up to the classes of the test part, the score 0.2331, and all printed rates of detection.
 """
 
@@ -67,7 +67,7 @@ def shares(codes: IntArray) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Data:
-    """Both parts. Test rows with equal values are one row here, with what it stands for.
+    """Both parts. Test rows with equal values are one row here, with their counts by class.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Data:
         return {"train": shares(self.y), "test": shares(test)}
 
     def about(self) -> dict[str, Any]:
-        """For the record."""
+        """Return facts about the data for the record."""
         y, counts = self.labels("five")
         parts = {"train": np.bincount(y, minlength=len(CLASSES)), "test": counts.sum(axis=0)}
         return {
@@ -144,10 +144,10 @@ class Data:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Test rows by class and prediction: all, distinct ones, and the squares of how many are alike.
+    """Test rows by class and prediction: all, distinct ones, and squares of counts of equal ones.
 
     A record that occurs m times is m rows of `rows`, one of `distinct` and m^2 of `squares`; the
-    last says how sure a figure is if equal rows are one observation, not m.
+    last gives the interval of a figure if equal rows are one observation, not m.
     """
 
     rows: IntArray

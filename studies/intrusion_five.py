@@ -17,8 +17,8 @@ cut.
 
 After the first run: "cut once" has one discretisation for all problems and a selection in each.
 The number of columns of PKID+Cons+C4.5 OvO is then the printed one. It is shown for the printed
-combinations, with how many test rows have several best classes and what the order of the classes
-does to the score; no claim is judged by it.
+combinations, with the number of test rows that have several best classes and the effect of the
+order of the classes on the score; no claim is judged by it.
 """
 
 from typing import Any
@@ -65,14 +65,17 @@ LATER = ((("PKID", "Cons", TREE), "OvO"), (("EMD", "INT", TREE), "OvR"))
 
 
 def tasks() -> list[Task]:
-    """A fit each; those of one preparation one after another."""
+    """Return the tasks, a fit each; those of one preparation in a row."""
     all_tasks = []
-    for cut in DISCRETISERS:
-        for chosen in (*FILTERS, NOTHING):
-            all_tasks += [direct_task(cut, chosen, learner, CUT, "five") for learner in SYMBOLS]
-            if chosen != NOTHING:
+    for discretiser_name in DISCRETISERS:
+        for filter_name in (*FILTERS, NOTHING):
+            all_tasks += [
+                direct_task(discretiser_name, filter_name, learner, CUT, "five")
+                for learner in SYMBOLS
+            ]
+            if filter_name != NOTHING:
                 all_tasks += [
-                    decoding_task(cut, chosen, learner, CUT, code, ONCE)
+                    decoding_task(discretiser_name, filter_name, learner, CUT, code, ONCE)
                     for learner in SYMBOLS
                     for code in CODES
                 ]
@@ -96,7 +99,7 @@ def study() -> Plan:
     )
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def format_scores(results: TaskResults, fit: str, rules: tuple[str, ...]) -> list[str]:
     """Return cost scores by decoding, as text."""
     figures = [results.figure("cost", fit, rule) for rule in rules]
@@ -172,7 +175,7 @@ def later_rows(results: TaskResults) -> list[list[str]]:
 
 
 def extras(results: TaskResults) -> dict[str, Any]:
-    """Tables 5.8 and 5.9 of all fits, thresholds, and what the figures are drawn from."""
+    """Tables 5.8 and 5.9 of all fits, thresholds, and the data of the figures."""
     head = ["fit", "columns", "directly", *RULES, "95% interval of the best"]
     head += ["the same, equal rows as one", "score of distinct rows"]
     thresholds = [f"sum-threshold {t}" for t in THRESHOLDS]
@@ -202,8 +205,8 @@ def extras(results: TaskResults) -> dict[str, Any]:
             for name, record in results.records.items()
         },
         "printed_scores": {
-            f"{fit_name(cut, chosen, TREE, form)}|{rule}": printed
-            for (cut, chosen, form, rule), (_, printed, _) in SCORES.items()
+            f"{fit_name(discretiser_name, filter_name, TREE, form)}|{rule}": printed
+            for (discretiser_name, filter_name, form, rule), (_, printed, _) in SCORES.items()
         },
         "winning_score": WINNING_SCORE,
         "detections": detections,

@@ -4,8 +4,8 @@ The book's order is: first a discretiser over the input data, "with the aim of s
 unbalanced values", then a filter, then a classifier. So learners see cut columns here: as levels
 where they take symbols (C4.5, naive Bayes), as numbers of intervals where they need numbers
 (one-layer network, PSVM, MLP). Only the symbolic columns that were chosen are converted by SSV, as
-in figure 5.1; everything is standardised then. Claims are judged by that. The other reading, the
-chosen columns as they were before they were cut, is run beside it.
+in figure 5.1; everything is standardised then. Claims are judged by that. The other interpretation,
+the chosen columns as they were before they were cut, is run as well.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ RULES = ("hamming", "loss", "sum", "sum-threshold", "probability-sum")
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9)
 LOSSES = ("exponential", "logistic")
 CODES = {"OvR": "ova", "OvO": "ovo"}
-INSIDE, CUT_ONCE, ONCE = "inside", "cut once", "once"  # which steps each problem does by itself
+INSIDE, CUT_ONCE, ONCE = "inside", "cut once", "once"  # the steps that each problem does by itself
 
 
 class IntervalNumbers(TransformerMixin, BaseEstimator):
@@ -84,12 +84,18 @@ def learner(name: str, n_jobs: int | None = None) -> Any:
     )
 
 
-def pipeline(cut: str, chosen: str, learnt: str, sees: str = CUT, n_jobs: int | None = None) -> Any:
-    """Return all three steps as one classifier; what a user would write."""
-    discretiser, last = DISCRETISERS[cut](n_jobs=n_jobs), learner(learnt, n_jobs)
+def pipeline(
+    discretiser_name: str,
+    filter_name: str,
+    learner_name: str,
+    sees: str = CUT,
+    n_jobs: int | None = None,
+) -> Any:
+    """Return all three steps as one classifier, as a user would write it."""
+    discretiser, last = DISCRETISERS[discretiser_name](n_jobs=n_jobs), learner(learner_name, n_jobs)
     if sees == WHOLE:
-        return make_pipeline(FILTERS[chosen](discretizer=discretiser, n_jobs=n_jobs), last)
-    return make_pipeline(discretiser, FILTERS[chosen](discretizer=None, n_jobs=n_jobs), last)
+        return make_pipeline(FILTERS[filter_name](discretizer=discretiser, n_jobs=n_jobs), last)
+    return make_pipeline(discretiser, FILTERS[filter_name](discretizer=None, n_jobs=n_jobs), last)
 
 
 @dataclass(frozen=True)
@@ -114,19 +120,19 @@ class PreparationCache:
         self._last: Prepared | None = None
 
     def __call__(
-        self, data: Data, cut: str, chosen: str, kind: str, n_jobs: int | None
+        self, data: Data, discretiser_name: str, filter_name: str, kind: str, n_jobs: int | None
     ) -> Prepared:
         """Return data discretised and filtered for classes of a `kind`."""
-        key = (data.digest, cut, chosen, kind)
+        key = (data.digest, discretiser_name, filter_name, kind)
         if self._last is None or self._key != key:
             y, _ = data.labels(kind)
             parts = data.train, data.test
-            if cut != NOTHING:
-                discretiser = DISCRETISERS[cut](n_jobs=n_jobs).fit(data.train, y)
+            if discretiser_name != NOTHING:
+                discretiser = DISCRETISERS[discretiser_name](n_jobs=n_jobs).fit(data.train, y)
                 parts = discretiser.transform(data.train), discretiser.transform(data.test)
             columns = list(data.train.columns)
-            if chosen != NOTHING:
-                selector = FILTERS[chosen](discretizer=None, n_jobs=n_jobs).fit(parts[0], y)
+            if filter_name != NOTHING:
+                selector = FILTERS[filter_name](discretizer=None, n_jobs=n_jobs).fit(parts[0], y)
                 columns = selector.get_feature_names_out().tolist()
             self._key, self._last = key, Prepared(columns, *parts)
         return self._last
@@ -137,21 +143,27 @@ _prepare = PreparationCache()
 
 # ---- one selection for all classes ---------------------------------------------------------------
 def fit_directly(
-    cut: str, chosen: str, learnt: str, sees: str, kind: str, data: Data, n_jobs: int | None
+    discretiser_name: str,
+    filter_name: str,
+    learner_name: str,
+    sees: str,
+    kind: str,
+    data: Data,
+    n_jobs: int | None,
 ) -> FitOutput:
     """Learn all classes at once."""
-    ready = _prepare(data, cut, chosen, kind, n_jobs)
+    ready = _prepare(data, discretiser_name, filter_name, kind, n_jobs)
     train, test = ready.select(data, sees)
     y, counts = data.labels(kind)
-    model = learner(learnt, n_jobs).fit(train, y)
+    model = learner(learner_name, n_jobs).fit(train, y)
     outcome = Outcome.from_predictions(model.predict(test), counts)
     return FitOutput({"all": ready.columns}, {"": outcome}, _size(model))
 
 
 def fit_decoded(
-    cut: str,
-    chosen: str,
-    learnt: str,
+    discretiser_name: str,
+    filter_name: str,
+    learner_name: str,
     sees: str,
     code: str,
     scope: str,
@@ -166,15 +178,15 @@ def fit_decoded(
     y, counts = data.labels("five")
     train, test, ready = data.train, data.test, None
     if scope == INSIDE:
-        steps = pipeline(cut, chosen, learnt, sees, n_jobs)
+        steps = pipeline(discretiser_name, filter_name, learner_name, sees, n_jobs)
     elif scope == CUT_ONCE:
-        train, test = _prepare(data, cut, NOTHING, "five", n_jobs).select(data, CUT)
-        selector = FILTERS[chosen](discretizer=None, n_jobs=n_jobs)
-        steps = make_pipeline(selector, learner(learnt, n_jobs))
+        train, test = _prepare(data, discretiser_name, NOTHING, "five", n_jobs).select(data, CUT)
+        selector = FILTERS[filter_name](discretizer=None, n_jobs=n_jobs)
+        steps = make_pipeline(selector, learner(learner_name, n_jobs))
     else:
-        ready = _prepare(data, cut, chosen, "five", n_jobs)
+        ready = _prepare(data, discretiser_name, filter_name, "five", n_jobs)
         train, test = ready.select(data, sees)
-        steps = learner(learnt, n_jobs)
+        steps = learner(learner_name, n_jobs)
     model = DecodedClassifier(steps, code=CODES[code], n_jobs=n_jobs)
     model.fit(train, np.array(CLASSES)[y])
     p = np.column_stack([estimator.predict_proba(test)[:, 1] for estimator in model.estimators_])
@@ -204,7 +216,7 @@ def fit_decoded(
 def ties(scores: FloatArray, class_positions: IntArray, counts: IntArray) -> dict[str, float]:
     """Return percentage of test rows with several best classes; costs by best and worst order.
 
-    `place` tells the class of each column of the scores.
+    `class_positions` is the class of each column of the scores.
     """
     best = scores == scores.max(axis=1, keepdims=True)
     n = counts.sum(axis=1)
@@ -220,13 +232,18 @@ def ties(scores: FloatArray, class_positions: IntArray, counts: IntArray) -> dic
 
 
 def fit_without(
-    cut: str, chosen: str, learnt: str, left_out: str, data: Data, n_jobs: int | None
+    discretiser_name: str,
+    filter_name: str,
+    learner_name: str,
+    left_out: str,
+    data: Data,
+    n_jobs: int | None,
 ) -> FitOutput:
-    """Learn two classes from what was chosen, less a column."""
-    ready = _prepare(data, cut, chosen, "two", n_jobs)
+    """Learn two classes from the chosen columns, less one."""
+    ready = _prepare(data, discretiser_name, filter_name, "two", n_jobs)
     y, counts = data.labels("two")
     columns = [name for name in ready.columns if name != left_out]
-    model = learner(learnt, n_jobs).fit(ready.train.select(columns), y)
+    model = learner(learner_name, n_jobs).fit(ready.train.select(columns), y)
     outcome = Outcome.from_predictions(model.predict(ready.test.select(columns)), counts)
     return FitOutput({"all": columns}, {"": outcome}, _size(model))
 
@@ -236,34 +253,52 @@ def _size(model: Any) -> dict[str, Any]:
 
 
 # ---- names of fits -------------------------------------------------------------------------------
-def fit_name(cut: str, chosen: str, learnt: str, form: str = "", sees: str = CUT) -> str:
+def fit_name(
+    discretiser_name: str, filter_name: str, learner_name: str, form: str = "", sees: str = CUT
+) -> str:
     """Return a name such as "EMD+INT+C4.5(0.25) OvO, original columns"."""
-    name = "+".join([cut, chosen, learnt]) + (f" {form}" if form else "")
+    name = "+".join([discretiser_name, filter_name, learner_name]) + (f" {form}" if form else "")
     return name if sees == CUT else f"{name}, original columns"
 
 
-def direct_task(cut: str, chosen: str, learnt: str, sees: str, kind: str) -> Task:
+def direct_task(
+    discretiser_name: str, filter_name: str, learner_name: str, sees: str, kind: str
+) -> Task:
     """Return a task that fits all classes at once."""
     form = "multi" if kind == "five" else ""
     work: Callable[[Data, int | None], FitOutput] = partial(
-        fit_directly, cut, chosen, learnt, sees, kind
+        fit_directly, discretiser_name, filter_name, learner_name, sees, kind
     )
-    return Task(fit_name(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
+    return Task(
+        fit_name(discretiser_name, filter_name, learner_name, form, sees),
+        f"{discretiser_name}+{filter_name}",
+        learner_name,
+        work,
+    )
 
 
-def decoding_task(cut: str, chosen: str, learnt: str, sees: str, code: str, scope: str) -> Task:
+def decoding_task(
+    discretiser_name: str, filter_name: str, learner_name: str, sees: str, code: str, scope: str
+) -> Task:
     """Return a task that fits problems of two classes."""
     form = code if scope == INSIDE else f"{code} {scope}"
     work: Callable[[Data, int | None], FitOutput] = partial(
-        fit_decoded, cut, chosen, learnt, sees, code, scope
+        fit_decoded, discretiser_name, filter_name, learner_name, sees, code, scope
     )
-    return Task(fit_name(cut, chosen, learnt, form, sees), f"{cut}+{chosen}", learnt, work)
+    return Task(
+        fit_name(discretiser_name, filter_name, learner_name, form, sees),
+        f"{discretiser_name}+{filter_name}",
+        learner_name,
+        work,
+    )
 
 
-def left_out_task(cut: str, chosen: str, learnt: str, left_out: str) -> Task:
+def left_out_task(
+    discretiser_name: str, filter_name: str, learner_name: str, left_out: str
+) -> Task:
     """Return a task that fits two classes with a column left out."""
     work: Callable[[Data, int | None], FitOutput] = partial(
-        fit_without, cut, chosen, learnt, left_out
+        fit_without, discretiser_name, filter_name, learner_name, left_out
     )
-    name = fit_name(cut, chosen, learnt, f"without {left_out}")
-    return Task(name, f"{cut}+{chosen}", learnt, work)
+    name = fit_name(discretiser_name, filter_name, learner_name, f"without {left_out}")
+    return Task(name, f"{discretiser_name}+{filter_name}", learner_name, work)

@@ -39,7 +39,7 @@ class FitOutput:
 
 @dataclass(frozen=True)
 class Task:
-    """A fit with a name; `group` is the method and the learner that the page tells of."""
+    """A fit with a name; `group` is the method and the learner that the page names."""
 
     name: str
     method: str
@@ -112,7 +112,7 @@ class Plan:
         n_jobs: int | None = None,
         verbose: bool | Callable[[int, int], Any] = False,
     ) -> TaskResults:
-        """Do what is not done yet, one fit at a time; `n_jobs` are threads inside of it."""
+        """Do the fits that are left, one at a time, each with `n_jobs` threads."""
         data = self.read()
         about = self._about(data)
         if folder is not None:
@@ -148,7 +148,7 @@ class Plan:
 
 
 def _open(folder: Path, about: dict[str, Any]) -> None:
-    """Say what the folder is for, or refuse one that is for something else."""
+    """Write what the folder is for, or raise where it is for something else."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / ABOUT
     if file.exists():
@@ -162,7 +162,7 @@ def _open(folder: Path, about: dict[str, Any]) -> None:
 
 
 def _record(task: Task, data: Data, folder: Path | None, n_jobs: int | None) -> dict[str, Any]:
-    """Return what a task gives, from its file if it has one."""
+    """Return the output of a task, from its file if it has one."""
     name = hashlib.sha256(task.name.encode()).hexdigest()[:16]
     file = None if folder is None else Path(folder) / f"{name}.json"
     if file is not None and file.exists():

@@ -3,7 +3,7 @@
 Seven methods (CFS, FCBF and INTERACT choose a subset; information gain, ReliefF, SVM-RFE and mRMR
 rank, and are looked at with 10 and 50 genes) and no selection; C4.5, naive Bayes and a linear SVM.
 Everything is done inside the folds. The book dealt the rows once; they are dealt again and again
-here ("repeats"), so that a printed figure can be held against what another deal would give. Five
+here ("repeats"), so that a printed figure can be compared with those of other deals. Five
 DOB-SCV folds are in microarray-dobscv, the official split of Breast in microarray-holdout, the
 .632+ bootstrap, which the book does not have, in microarray-bootstrap.
 
@@ -11,10 +11,10 @@ Sets: Colon and DLBCL (Alizadeh) are the book's. CNS has 7,128 of 7,129 genes. B
 is a substitute: the 21 classic gliomas among the 50 of the GEMS copy, under its filter of 10,367
 probes. GLI, Ovarian and SMK are not here.
 
-INTERACT chooses far fewer genes here than the book prints; microarray_ties tells what its INTERACT
-may have been.
+INTERACT chooses far fewer genes here than the book prints; microarray_ties has a filter that its
+INTERACT may have been.
 
-What the book leaves open, and what was taken:
+Choices that the book leaves open, and ours:
 
 - it used Weka, and mRMR by its authors' program for Matlab. So numbers are cut by MDLP,
   with cuts coded by distinct values as Weka's evaluators do (the study of chapter 3 codes them by
@@ -26,8 +26,8 @@ What the book leaves open, and what was taken:
 - mRMR cuts genes into three levels of equal frequency, close to what its authors do for genes
   (mean less and plus half a standard deviation);
 - SVM-RFE is featly's, a fifth of the genes a step; Weka's takes one gene a step by default;
-- gaps (DLBCL) are filled with the median of the training rows for all;
-- where fewer genes have a gain than are asked for, the others follow in the order of the table.
+- missing values (DLBCL) are filled with the median of the training rows for all;
+- where fewer genes have a gain than are to be chosen, the others follow in the order of the table.
 
 How claims are tested was written down before the first run (E1 and E2 are arithmetic):
 
@@ -167,7 +167,7 @@ def claims() -> list[Claim]:
     ]  # fmt: skip
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
     """The tables again, and accuracies by repeat, which the study of DOB-SCV compares with."""
     return {

@@ -1,12 +1,12 @@
 """Microarrays of chapter 4 by the .632+ bootstrap: our addition to Bolón-Canedo et al. (2015).
 
-Section 4.4.1 tells of the bootstrap, and that Ambroise and McLachlan (2002) recommend its .632+
+Section 4.4.1 describes the bootstrap, and that Ambroise and McLachlan (2002) recommend its .632+
 form, but the book's tables have none. As microarray otherwise, with the 78 training rows of Breast
 as a fifth set. Rankings are made on every bootstrap sample and once on all rows, for the apparent
 error.
 
-Claims E6 and E8 are asked again, of accuracies on rows out of the sample, as written down there
-before the first run. How far .632+ is from repeated five folds is told in a table.
+Claims E6 and E8 are tested again, by accuracies on rows out of the sample, as written down there
+before the first run. A table shows how far .632+ is from repeated five folds.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def claims() -> list[Claim]:
     return direction_claims("bootstrap")
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
     """.632+ accuracies beside those of five folds."""
     corrected = estimates(results)

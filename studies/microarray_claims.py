@@ -11,8 +11,8 @@ accuracy, 1/7 of the sensitivity, 1/12 of the specificity), give or take 0.01.
 
 Differences of methods on the same splits have the corrected resampled interval (Nadeau and Bengio,
 2003) on each set; sets are independent, so that errors of their average add in squares. Differences
-of two ways to deal rows on the same set have Student's interval over repeats: it tells what more
-deals would do, nothing about another set.
+of two ways to deal rows on the same set have Student's interval over repeats: it is about
+more deals of this set, not about another set.
 """
 
 import functools
@@ -64,7 +64,7 @@ Check = Callable[[Results], Finding]
 
 
 # ---- figures of a study --------------------------------------------------------------------------
-@functools.lru_cache(maxsize=64)  # many claims ask for the same
+@functools.lru_cache(maxsize=64)  # many claims need the same
 def by_split(results: Results, metric: str = "accuracy") -> dict[Key, FloatArray]:
     """A figure of every split, by set, row of the tables, and learner."""
     method, size = pl.col("method"), pl.col("size").cast(pl.String)
@@ -161,10 +161,10 @@ def imbalance(y: AnyArray) -> float:
 
 
 def largest_f1(X: FloatArray, y: AnyArray) -> float:
-    """Largest discriminant ratio of a gene without gaps, (mean - mean)^2 / (variance + variance).
+    """Return the largest F1 of a complete gene, (mean - mean)^2 / (variance + variance).
 
-    Variances are those of samples (over n - 1): only so is Colon 1.08. Genes with gaps are left
-    out, because the print does not say what it took for a gap.
+    Variances are those of samples (over n - 1): only so is Colon 1.08. Genes with missing values
+    are left out, because the print does not say what it took for one.
     """
     first, second = (X[y == label] for label in np.unique(y))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -385,7 +385,7 @@ def sets_of(accuracies: Mapping[Key, FloatArray]) -> list[str]:
     return list(dict.fromkeys(dataset for dataset, _, _ in accuracies))
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def table_of(results: Results, table: str) -> dict[str, Any]:
     """One of tables 4.11 to 4.16: ours, and printed in brackets."""
     learner, way = TABLES[table]

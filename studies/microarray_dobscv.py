@@ -217,9 +217,9 @@ def claims() -> list[Claim]:
     ]
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
-    """The tables again, plain folds beside DOB-SCV, and what a picture is drawn from."""
+    """The tables again, plain folds beside DOB-SCV, and the data of the figure."""
     shown: dict[str, Any] = {
         "tables": [
             *(table_of(results, table) for table in ("4.12", "4.14", "4.16")),

@@ -3,18 +3,18 @@
 Methods and learners as in microarray; 78 rows to train on, 19 to test. Only the 24,481 genes, as in
 the book: the seven clinical columns are left out. Prostate's test rows are not here.
 
-The copy here knows which values are missing (36,458 of the training rows', 5,568 of the test
-rows'). The book's does not seem to: 0.68, which it prints as the largest F1 of the training rows,
-is that of the best gene without gaps, while one with gaps has 0.71. So there are two tables here:
-"Breast", gaps filled with medians of the training rows, and "Breast, gaps as 100", with a number
-for a gap that lies far outside the others, which go from -2 to 2. Every printed figure is held
-against both.
+In the copy here missing values are marked (36,458 of the training rows', 5,568 of the test rows').
+In the book's they do not seem to be: 0.68, which it prints as the largest F1 of the training rows,
+is that of the best complete gene, while an incomplete one has 0.71. So there are two tables here:
+"Breast", missing values filled with medians of the training rows, and "Breast, gaps as 100", with
+100 for a missing value, far outside the others, which go from -2 to 2. Every printed figure is
+compared with both.
 
 How claims are tested was written down before the first run. A printed figure is near if it is
 within one test row of ours, give or take 0.01: one split of 19 rows makes no interval. For the same
 reason that the SVM is better than C4.5 and naive Bayes there cannot be tested. (At first figures
-were to be judged by "Breast" alone. The first run showed that with 100 for a gap many are equal to
-the last row; so that has verdicts of its own, claims with "100" in their names.)
+were to be judged by "Breast" alone. The first run showed that with 100 for a missing value many
+are equal to the last row; so that has verdicts of its own, claims with "100" in their names.)
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ TABLES = dict(zip(LEARNERS, ("4.8", "4.9", "4.10"), strict=True))
 
 
 def datasets() -> dict[str, Dataset]:
-    """Breast with gaps, and with what may have stood for them."""
+    """Breast with missing values, and with 100 instead of them."""
     X, y, part = microarray.read(BREAST)
     coded = np.where(np.isnan(X), CODE, X)
     return {
@@ -132,7 +132,7 @@ def claims() -> list[Claim]:
 
 
 def printed_figures(dataset: str, mark: str) -> list[Claim]:
-    """All of tables 4.8 to 4.10 that are Breast's, held against one of our tables."""
+    """All of tables 4.8 to 4.10 that are Breast's, compared with one of our tables."""
     figure_claims = []
     for learner, table in TABLES.items():
         for row, figures in read_printed_breast(learner).items():
@@ -148,7 +148,7 @@ def printed_figures(dataset: str, mark: str) -> list[Claim]:
     return figure_claims
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
     """Tables 4.8 to 4.10 again, and how many figures are near in both tables."""
     return {"tables": [*(table_of(results, name) for name in (BREAST, CODED)), counts(results)]}

@@ -1,11 +1,11 @@
 """Figures of tables 4.6 to 4.16 of Bolón-Canedo et al. (2015), as printed.
 
-Only the sets that are here, Brain as a substitute. Which class is "positive" the book does not say;
-of Brain, CNS and Colon the accuracy tells it, because it is the average of sensitivity and
-specificity by class sizes. Of Breast the sensitivities are sevenths. Of DLBCL (23 and 24 rows)
-nothing tells it: the smaller class, as in the ratio of imbalance of table 4.6. Which of two rows of
-a ranker is #10 and which #50 is taken from their order. Figures of the holdout are cut off, not
-rounded (6/7 is printed as .85).
+Only the sets that are here, Brain as a substitute. The book does not say which class is "positive";
+of Brain, CNS and Colon it follows from the accuracy, the average of sensitivity and specificity by
+class sizes. Of Breast the sensitivities are sevenths. Of DLBCL (23 and 24 rows) it is unknown: the
+smaller class is taken, as in the ratio of imbalance of table 4.6. Which of two rows of a ranker is
+#10 and which #50 is taken from their order. Figures of the holdout are cut off, not rounded (6/7 is
+printed as .85).
 """
 
 __all__ = [
@@ -42,7 +42,7 @@ TABLES = {
 # table 4.6
 IMBALANCE = {"Brain": 2.00, "CNS": 1.86, "Colon": 1.82, "DLBCL": 1.04}
 F1 = {"Brain": 0.89, "CNS": 0.45, "Colon": 1.08, "DLBCL": 2.91}
-BREAST_F1 = 0.68  # of the training part; the cells of table 4.5 are lost, section 4.4.2 tells it
+BREAST_F1 = 0.68  # of the training part; the cells of table 4.5 are lost, section 4.4.2 has it
 
 # table 4.7: five folds, five DOB-SCV folds
 GENES = {

@@ -5,7 +5,7 @@ r"""A filter that the book's INTERACT of chapter 4 may have been: FCBF that reta
 FCBF (Yu and Liu, 2004) drops g if the one is not less than the other; INTERACT (Zhao and Liu, 2007)
 drops what consistency does not need, which leaves a few genes of tables with few rows. Table 4.7
 prints as many genes for INTERACT as for FCBF where there are no ties (CNS, Colon), and on Brain,
-where many genes tell the classes apart without an error, 36 and 49, as many as for CFS, where FCBF
+where many genes separate the classes without an error, 36 and 49, as many as for CFS, where FCBF
 has one. That is what this rule gives.
 """
 

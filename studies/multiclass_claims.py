@@ -1,6 +1,6 @@
 """Claims of Izetta, Verdes and Granitto (2017) about their artificial problems, as tests.
 
-:mod:`studies.multiclass` says in words how each claim is tested.
+:mod:`studies.multiclass` describes how each claim is tested.
 """
 
 from collections.abc import Callable, Sequence
@@ -426,7 +426,7 @@ def c8(results: Results) -> Finding:
     return Finding(holds, f"columns that share their score, eight classes: {listing}", float(least))
 
 
-# ---- all of them ---------------------------------------------------------------------------------
+# ---- lists of claims -----------------------------------------------------------------------------
 def artificial_claims(suffix: str = "", note: str = "") -> list[Claim]:
     """C1 to C6 and C8."""
     pairs = [(leader, rival) for leader in ("K-First", "Best") for rival in OTHERS]

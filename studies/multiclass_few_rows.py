@@ -1,6 +1,6 @@
 """The artificial problems of Izetta, Verdes and Granitto (2017) with 15 training rows a class,
 where they are hard. Tables 4 to 6, figures 1 to 4, claims C1 to C8 again:
-:mod:`studies.multiclass` says how they are tested, why 15 rows, and what differs from the paper.
+:mod:`studies.multiclass` describes how they are tested, why 15 rows, and what differs from it.
 
 All nine sets, 30 draws, 60 rows a class of which 45 are to test, lists of every pair of classes
 and of every class against the rest.

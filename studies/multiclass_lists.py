@@ -34,7 +34,7 @@ SCHEDULE: dict[str, Any] = {"step": 0.1, "fine_below": 20}  # of every eliminati
 
 
 class Told(UserWarning):
-    """Not a warning: figures of one fit that a study keeps among its notes."""
+    """No warning but figures of one fit, for the notes of a study; its journals have this name."""
 
 
 def note_figures(**figures: float) -> None:

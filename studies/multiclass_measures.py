@@ -78,7 +78,7 @@ def made_sizes(n_features: int) -> list[int]:
     return sorted(size for size in sizes if size <= min(2 * relevant, MOST))
 
 
-# ---- what a method did ---------------------------------------------------------------------------
+# ---- runs of a method ----------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Rankings and errors of one method on the draws of a made table, or splits of a real one."""
@@ -86,7 +86,7 @@ class Runs:
     orders: IntArray  # runs x columns, best first, columns by the number in their name where made
     errors: FloatArray  # runs x sizes
     sizes: tuple[int, ...]
-    figures: tuple[dict[str, float], ...] = ()  # what the fits told: ties, C, seconds
+    figures: tuple[dict[str, float], ...] = ()  # figures of the fits: ties, C, seconds
     parts: tuple[float, float] | None = None  # rows to train and to test, where splits share rows
 
     def error(self, sizes: Sequence[int] | None = None) -> FloatArray:
@@ -108,7 +108,7 @@ class Runs:
         return np.array([fit_figures[name] for fit_figures in self.figures])
 
 
-@functools.lru_cache(maxsize=2048)  # many claims ask for the same
+@functools.lru_cache(maxsize=2048)  # many claims need the same
 def runs(results: Results, table: str, method: str) -> Runs:
     """Return the runs of a method on a table; every run must have worked."""
     names = [name for name in results.about["datasets"] if family_of(name) == table]
@@ -212,7 +212,7 @@ def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> Gain:
     return Gain(float(line.slope), float(line.slope) - half, float(line.slope) + half)
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def line(method_runs: Runs) -> dict[str, Any]:
     """Return data of a curve: mean error and its standard deviation over runs."""
     spread = (

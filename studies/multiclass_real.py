@@ -32,9 +32,9 @@ How claims are tested was written down before the first run.
 - T8i, "superior to the typical weights averaging": on UCI, error of K-First below that of Zhou OVO,
   mean of 10 and 20 columns, average over tables; the interval excludes 0.
 
-How sure a score is: of every pair the share of runs that one wins less the share that the other
-wins, with the corrected interval (Nadeau and Bengio, 2003), averaged over tables. A pair is "sure"
-if that excludes 0.
+The precision of a score: of every pair the share of runs that one wins less the share that the
+other wins, with the corrected interval (Nadeau and Bengio, 2003), averaged over tables. A pair is
+"sure" if that excludes 0.
 """
 
 import os
@@ -268,7 +268,7 @@ def claims() -> list[Claim]:
     ]  # fmt: skip
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def extras(results: Results) -> dict[str, Any]:
     """Return data of figures 5, 6 and of the picture of table 8, and tables."""
     all_tables = [table for tables in DOMAINS.values() for table in tables]

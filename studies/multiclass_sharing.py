@@ -1,9 +1,9 @@
-"""A store of what a split needs once: made by one process, read by the others.
+"""A store of results that a split needs once: made by one process, read by the others.
 
 The processes of a study work on the methods of one split side by side, and all of them need the
-lists of that split. The first to come makes them, with all cores, while the others wait; a
-database that only one process at a time may open is lock and store in one, and lets go when its
-owner is killed. It belongs to one run: nothing is left for the next, whose code may differ.
+lists of that split. The first process makes them, with all cores, while the others wait; a
+database that only one process at a time may open is lock and store in one, and is unlocked when
+its owner is killed. It belongs to one run: nothing is left for the next, whose code may differ.
 """
 
 import atexit
@@ -25,9 +25,9 @@ from featly.basics.typing import AnyArray
 
 VARIABLE = "FEATLY_STUDY_SHARED"  # names the file; processes that are started later inherit it
 LONGEST = 3600.0  # seconds to wait for another process
-KEPT = 24  # things in the file
-REMEMBERED = 8  # things that a process keeps for itself
-DIGESTED = 32  # columns, spread over the table, that tell one set of rows from another
+KEPT = 24  # entries in the file
+REMEMBERED = 8  # entries that a process holds in memory
+DIGESTED = 32  # columns, spread over the table, that identify a set of rows
 
 
 def digest(X: AnyArray, y: AnyArray) -> str:
@@ -39,7 +39,7 @@ def digest(X: AnyArray, y: AnyArray) -> str:
 
 
 class Memory(OrderedDict[Any, Any]):
-    """A memory of the last few things."""
+    """A memory of the last few values."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

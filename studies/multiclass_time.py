@@ -92,7 +92,7 @@ def study() -> Study:
     )
 
 
-# ---- what was measured ---------------------------------------------------------------------------
+# ---- measured times ------------------------------------------------------------------------------
 def seconds(results: Results, table: str, method: str, part: str | None = None) -> float:
     """Return seconds of a ranking or of a part, "listing" or "combining", of the shortest run."""
     is_fit = (pl.col("dataset") == table) & (pl.col("method") == method)
@@ -176,7 +176,7 @@ def claims() -> list[Claim]:
     ]
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def sweep(results: Results, sizes: Sequence[int], tables: Sequence[str]) -> dict[str, Any]:
     """Seconds by method and size: of the whole, and of the combination."""
     return {

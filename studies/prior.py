@@ -4,7 +4,7 @@ models, section 4.3: clinical markers favoured by 10, on DLBCL and leukemia.
 200 random splits of 90% and 10%; a soft-margin linear SVM (C = 1, columns standardised on the
 training rows) on the best 1, 2, 4, ..., 512 genes, and on 30. Five methods: PS-l2-AROM with the
 markers favoured by 10, RANDOM with as many random genes, l2-AROM, RFE and S/N. Figures 1 and 2,
-claims B5 to B12 and the part of B15 that speaks of these experiments.
+claims B5 to B12 and the part of B15 about these experiments.
 
 What the paper leaves open ("arbitrary splits"):
 
@@ -17,7 +17,7 @@ What the paper leaves open ("arbitrary splits"):
   on the number of splits.
 
 How claims are tested was written down before the first run. The figures cannot be read from the
-text, so what is tested is its words. Unless said otherwise, a method is above another if the
+text, so its words are tested. Unless said otherwise, a method is above another if the
 interval of the difference, averaged over sizes, is above 0, and equal if it contains 0; see
 :mod:`studies.prior_measures` for the intervals. "Small" is 64 genes or fewer (powers of two),
 "very small" 8 or fewer, the two bounds that the paper names; where it names none, all powers of
@@ -209,7 +209,7 @@ def draws_as_printed(results: Results, dataset: str) -> list[Runs]:
 
 
 def table_of_others(results: Results) -> dict[str, Any]:
-    """Stability of what is not favoured, and how many favoured genes are in a signature."""
+    """Stability of the genes that are not favoured, and favoured ones in a signature."""
     rows = []
     for name, favoured in positions(results).items():
         orders = {m: runs(results, name, m).orders for m in (PS, PLAIN)}

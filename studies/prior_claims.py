@@ -1,6 +1,6 @@
 """Claims of Helleputte and Dupont (2009) about clinical markers, as tests.
 
-:mod:`studies.prior` says in words how each claim is tested.
+:mod:`studies.prior` describes how each claim is tested.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,8 +5,8 @@ Of two methods on the same splits, averaged over some sizes:
 - *BCR*: the mean over splits with the corrected resampled interval (Nadeau and Bengio, 2003);
 - *Kuncheva's index* (KI), a mean over pairs of splits, with the interval of the jackknife over
   splits (Arvesen, 1969): :math:`\hat d \pm t_{K-1} \sqrt{\frac{K-1}{K} \sum_i (\hat d_{(i)} -
-  \bar d)^2}`, where :math:`\hat d_{(i)}` is what is left without split i. It tells how far more
-  splits of this table would move the difference, nothing about another table;
+  \bar d)^2}`, where :math:`\hat d_{(i)}` is the difference without split i. It covers
+  more splits of this table, not another table;
 - the *geometric mean* of KI and of the mean BCR, the same.
 
 Values of ten outer splits, or of ten random priors, have Student's interval over those ten.
@@ -82,7 +82,7 @@ def weight_name(weight: float) -> str:
     return PS if weight == WEIGHT else f"{PS}, {weight:g}"
 
 
-# ---- what a method did on the splits of a table --------------------------------------------------
+# ---- runs of a method on the splits of a table ---------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Signatures and rates of one method on the splits of one table."""
@@ -128,7 +128,7 @@ class Runs:
         return np.asarray(stability_performance(self.stability_without, others))
 
 
-@functools.lru_cache(maxsize=512)  # many claims ask for the same
+@functools.lru_cache(maxsize=512)  # many claims need the same
 def runs(results: Results, dataset: str, method: str) -> Runs:
     """Return the runs of a method on a table; all splits must have worked."""
     is_fit = (
@@ -240,7 +240,7 @@ def stability_drop(method_runs: Runs, above: Sequence[int], below: Sequence[int]
 
 
 def jackknife(value: float, without_each: FloatArray) -> Gain:
-    """A figure of all splits, and its interval from what is left without each of them."""
+    """A figure of all splits, and its interval from the figures without each of them."""
     n = len(without_each)
     error = np.sqrt((n - 1) / n * ((without_each - without_each.mean()) ** 2).sum())
     half = float(stats.t.ppf(0.975, n - 1) * error)
@@ -257,7 +257,7 @@ def _split_gain(values: npt.ArrayLike, parts: tuple[float, float]) -> Gain:
     return Gain(test.mean, test.lower, test.upper)
 
 
-# ---- to be shown ---------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 def by_size(sizes: Sequence[int], values: npt.ArrayLike) -> str:
     """Values in words: ``1: +0.412, 2: +0.398``."""
     array = np.asarray(values, dtype=np.float64)

@@ -4,7 +4,7 @@ models, section 4.4: a prior from another part of the same table, on all four ta
 A stratified 20% of the rows gives the 50 genes with the best S/N. They are favoured by 10 on the
 other 80%, which is split at random into 90% and 10%; 10 outer by 20 inner splits; a soft-margin
 linear SVM (C = 1) on the best 1, 2, 4, ..., 512 genes, and on 30. PS-l2-AROM, l2-AROM, RFE and S/N,
-of which only the first knows of the prior. Figures 3 to 6, claims B13 to B15.
+of which only the first has the prior. Figures 3 to 6, claims B13 to B15.
 
 Every outer split is a dataset of its own, ``DLBCL/1`` to ``DLBCL/10``: its 80%, with the prior in
 its schema. Inner splits are stratified, too. Kuncheva's index is that of the 20 splits within an
@@ -65,7 +65,7 @@ OTHERS = ("prostate", "colon")
 
 
 def datasets() -> dict[str, Dataset]:
-    """The 80% of every outer split, with what was learnt from the other 20%."""
+    """Return the 80% of every outer split, with the prior from the other 20%."""
     outer = Subsampling(OUTER, test_size=PART, random_state=OUTER_SEED)
     datasets_by_name = {}
     for name in FILES:
@@ -93,7 +93,7 @@ def methods() -> dict[str, Any]:
     }
 
 
-# ---- what is asked of the results ----------------------------------------------------------------
+# ---- figures of the results ----------------------------------------------------------------------
 def outer_runs(results: Results, dataset: str, method: str) -> list[Runs]:
     """Return the runs of a method within every outer split."""
     return [runs(results, f"{dataset}/{k}", method) for k in range(1, OUTER + 1)]

@@ -1,4 +1,4 @@
-"""Parts of the contract that no registered method shows yet, and choices of the base."""
+"""Properties of the base classes that the checks of registered methods do not cover."""
 
 import numpy as np
 import polars as pl
@@ -69,7 +69,7 @@ def test_in_a_pipeline_and_a_grid():
     assert grid.best_params_["svmrfe__n_features_to_select"] in (1, 3, 10)
 
 
-def test_choosing_anew_needs_no_fit():
+def test_another_count_needs_no_fit():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 8)), np.arange(30) % 2
     test = FTest(n_features_to_select=2).fit(X, y)
@@ -123,7 +123,7 @@ def test_a_parameter_is_never_changed():
 
 
 @pytest.mark.parametrize("rule", ["rule-of-thumb", "largest-gap", "two-variances"])
-def test_the_count_may_be_a_rule_that_reads_the_ranking(rule):
+def test_the_count_may_be_a_rule_on_the_ranking(rule):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), np.arange(60) % 2
     X[:, [4, 7]] += 3 * y[:, None]

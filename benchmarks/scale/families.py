@@ -297,7 +297,7 @@ MEASUREMENTS: dict[str, Measurement] = {
 
 
 def measurement_of(name: str) -> Measurement:
-    """Return how a method is measured; among the others if nobody has placed it."""
+    """Return how a method is measured; in the family of the others by default."""
     return MEASUREMENTS.get(name, Measurement("others"))
 
 

@@ -1,7 +1,7 @@
 """Points of a grid, measured in a process of their own: what goes in and comes out is JSON.
 
 One job a line comes in, ``{"method", "axis", "device", "points", "budget", "last", ...}``; one
-line a point goes out, and one at the end of a job that says why it ended.
+line a point goes out, and one at the end of a job with the reason why it ended.
 """
 
 import ctypes
@@ -33,29 +33,29 @@ def work(lines: Any = None, out: Any = None) -> None:
     """Do jobs from standard input until it ends."""
     lines, out = lines or sys.stdin, out or sys.stdout
 
-    def tell(kind: str, job: dict[str, Any], **details: Any) -> None:
+    def report(kind: str, job: dict[str, Any], **details: Any) -> None:
         line = {"kind": kind, "method": job["method"], "axis": job["axis"], **details}
         print(json.dumps(line), file=out, flush=True)
 
     for line in lines:
         job = json.loads(line)
-        tell("begin", job)
+        report("begin", job)
         try:
             why = None
             for point in measure(job):
                 if isinstance(point, str):
                     why = point
                 else:
-                    tell("point", job, point=point)
-            tell("end", job, why=why or "the grid ended")
+                    report("point", job, point=point)
+            report("end", job, why=why or "the grid ended")
         except Exception as error:
             message = (str(error).strip() or type(error).__name__).splitlines()[0]
-            tell("end", job, why=f"{type(error).__name__}: {message}", failed=True)
+            report("end", job, why=f"{type(error).__name__}: {message}", failed=True)
             clear(job["device"])
 
 
 def measure(job: dict[str, Any]) -> Iterator[dict[str, Any] | str]:
-    """Yield every point that the budget allows; a text says why it ended before the grid did."""
+    """Yield every point that the budget allows; a text is why it ended before the grid did."""
     name, device, axis = job["method"], job["device"], job["axis"]
     if not job["points"]:
         return
@@ -214,7 +214,7 @@ def clear(device: str) -> None:
             import cupy
 
             cupy.get_default_memory_pool().free_all_blocks()
-        except Exception:  # the next job tells
+        except Exception:  # the next job shows it
             return
     else:
         trim()

@@ -15,7 +15,7 @@ PANELS = (
     ("n", "seconds", "time, s"),
     ("p", "memory", "memory over the table, MB"),
 )
-LEAST_MEMORY = 1e-1  # MB; less is not told from nothing
+LEAST_MEMORY = 1e-1  # MB; less cannot be told from 0
 GREY = "#555555"
 
 

@@ -66,7 +66,7 @@ def _popcounts(threads: int, n_words: int = 1 << 11, rounds: int = 20_000) -> fl
     """Return words of 64 bits, in a core's cache, joined by AND and counted a second."""
     import numba
 
-    from featly.core.runtime.popcount import ones
+    from featly.core.runtime.simd import ones
 
     @numba.njit(nogil=True)
     def count(first, second, rounds):
@@ -140,7 +140,7 @@ def cuda_rates(size: int = 1 << 31, side: int = 8192) -> dict[str, float]:
 
 
 def needs_device() -> None:
-    """End with a line that says what is missing, where there is no device."""
+    """Exit with a line on what is missing where there is no device."""
     try:
         xp()
     except DeviceError as error:

@@ -1,4 +1,4 @@
-"""Made tables: a few columns that tell something about the class, at random places in noise."""
+"""Made tables: a few columns that depend on the class, at random positions in noise."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import numpy as np
 PLANTED = 20
 SHIFT = 0.8  # of a planted column of numbers, in one class, in standard deviations
 INFORMATIVE_SHARE = (
-    0.15  # of the rows of a planted column of levels, where the level tells the class
+    0.15  # of the rows of a planted column of levels, where the level is that of the class
 )
 CELLS = 1 << 22  # of a block
 LAYOUTS = ("columns", "rows")
@@ -27,8 +27,8 @@ def make_table(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Make a table, its classes, and the columns that were planted.
 
-    Planted column number j tells class j modulo the number of classes from the others. Given the
-    class, columns are independent. Blocks have seeds of their own, so threads do not matter.
+    Planted column number j separates class j, modulo the number of classes, from the others. Given
+    the class, columns are independent. Blocks have seeds of their own, so threads do not matter.
     """
     y, planted = classes_and_columns(n, p, n_classes, seed)
     matrix = np.empty((p, n), np.float32 if table == "numbers" else np.uint8)

@@ -2,9 +2,9 @@
 The best columns of a ranking
 =============================
 
-Bars are the scores of a method, best first. Colour and hatching tell the kind of a column; filled
-bars are selected, hollow ones are not. A steep fall says that few columns carry what this method
-looks for, a long plateau that it can hardly order them.
+Bars are the scores of a method, best first. Colour and hatching show the kind of a column; filled
+bars are selected, hollow ones are not. A steep fall means that few columns carry the signal of this
+method, a long plateau that it can hardly order them.
 """
 
 from featly import MIM

@@ -2,7 +2,7 @@
 Frequency of columns over splits
 ================================
 
-A bar tells in which share of the splits a column is among the best ten. Far right of the dotted
+A bar shows in which share of the splits a column is among the best ten. Far right of the dotted
 line, which is chance, a column does not hang on a few patients. In the middle stand columns that
 come and go with their rivals, often copies of each other.
 """

@@ -3,8 +3,8 @@ Critical difference of methods
 ==============================
 
 Mean ranks of methods over several problems, the best on the left. A thick bar joins methods that
-these problems cannot tell apart: their ranks differ by less than the critical difference on top.
-That does not make them equal; more problems make the ruler shorter.
+do not differ significantly on these problems: their ranks differ by less than the critical
+difference on top. That does not make them equal; more problems make the ruler shorter.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@ One column against the class
 
 Numbers: the box holds the middle half of the values of a class, the thick line is the median, thin
 lines reach to the 5% and 95% quantiles, and every point is a patient. The more the boxes lie
-apart, the more the column tells by itself.
+apart, the more the column predicts by itself.
 """
 
 from featly.datasets import make_cohort

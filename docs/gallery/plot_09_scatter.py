@@ -2,7 +2,7 @@
 Two columns together
 ====================
 
-Classes have a colour and a marker each. Columns that say little alone may part the classes
+Classes have a colour and a marker each. Columns that predict little alone may separate the classes
 together. Patients without a value stand in the margin.
 """
 

@@ -4,7 +4,7 @@ The effect of a prior
 
 A line is a column, from its rank without the prior on the left to its rank with it on the right.
 ▲ came into the signature, ▼ went out, * is favoured. On the right, what that did to the predictions
-and to the stability: an interval across 0 says that no difference can be told.
+and to the stability: an interval across 0 means that no difference can be shown.
 """
 
 import numpy as np

@@ -3,8 +3,8 @@ Columns and pairs of classes
 ============================
 
 A row is a column of the table, a column of the map a pair of classes; the darker, the nearer to
-the top of that pair's own list. A few dark cells in a pale row are a column that tells one class
-from the others; a row of medium shade helps everywhere.
+the top of that pair's own list. A few dark cells in a pale row are a column that separates one
+class from the others; a row of medium shade helps everywhere.
 """
 
 from featly import FTest, PairwiseRanker

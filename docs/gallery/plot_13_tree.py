@@ -3,7 +3,7 @@ A decision tree
 ===============
 
 The root is on the left, and every leaf has a row. A line carries the value or the levels that lead
-along it; a leaf tells its class, the weight of its training rows and, after a stroke, of those with
+along it; a leaf shows its class, the weight of its training rows and, after a stroke, of those with
 another class. The purer the leaf, the stronger its colour.
 """
 

@@ -7,7 +7,7 @@ from featly.registry import METHODS
 
 __version__ = "0.1.0"
 
-_PLACES = {
+_MODULES = {
     "Schema": "featly.table.schema",
     "SchemaReport": "featly.table.schema",
     "TableFile": "featly.io",
@@ -54,12 +54,12 @@ _PLACES = {
     **{method.class_name: method.path.partition(":")[0] for method in METHODS.values()},
 }
 
-__all__ = sorted(_PLACES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'featly' has no attribute {name!r}")
 
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
+from featly.basics.estimators import BaseEstimator, SelectorMixin
 from featly.basics.kinds import KINDS
 from featly.basics.resources import Resources, read_resources
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.combine.parts import check_decomposition, rank_by_classes
 from featly.core.ranking.ordering import keep_first
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
@@ -46,7 +46,7 @@ __all__ = [
     "stop_with",
 ]
 
-RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # that need nothing but a ranking
+RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # they need nothing but a ranking
 
 
 class _Selector(SelectorMixin, BaseEstimator):
@@ -57,9 +57,16 @@ class _Selector(SelectorMixin, BaseEstimator):
     _missing: ClassVar[bool] = False
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
-    _takes_bytes: ClassVar[bool] = False  # reads whole numbers of one byte as they lie
+    _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
     _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
     _on_device: ClassVar[bool] = False  # computes on a GPU
+
+    schema: Schema | dict[str, Any] | None
+    n_jobs: int | None
+    classes_: AnyArray
+    _columns: Columns
+    _library: str | None
+    _extra: list[str]
 
     def _takes_many_classes(self) -> bool:
         """Return whether more than two classes are taken, directly or as problems of two."""
@@ -78,7 +85,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return getattr(self, "multiclass", None)
 
     def _takes_integers(self) -> bool:
-        """Return whether the computation reads whole numbers as they lie, not as floats."""
+        """Return whether the computation takes whole numbers without conversion to floats."""
         return False
 
     def __sklearn_tags__(self) -> Any:
@@ -121,7 +128,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return self
 
     def _forget(self) -> None:
-        """Drop what an earlier fit has left: this one may be stopped half way."""
+        """Delete the attributes of an earlier fit: this one may be stopped half way."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
@@ -137,10 +144,10 @@ class _Selector(SelectorMixin, BaseEstimator):
         return run_where_best(self, problem, compute, integers=self._takes_integers())
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense, before the data is read."""
+        """Raise ParameterError for parameters that make no sense, before the data is read."""
 
     def _read(self, X: Any, y: Any) -> Problem:
-        """Check and read what was passed to ``fit``."""
+        """Check and read the arguments of ``fit``."""
         name = type(self).__name__
         resources, y = self._resources(), ensure_on_host(y)
         refuse_shapes(X)
@@ -156,7 +163,7 @@ class _Selector(SelectorMixin, BaseEstimator):
                 raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
         validate_data(self, X, y, skip_check_array=True)
         if stored is not None and isinstance(stored.names, list):
-            self.feature_names_in_ = np.array(stored.names, dtype=object)
+            self.feature_names_in_: AnyArray = np.array(stored.names, dtype=object)
         labels, classes = read_target(y, X.shape[0], name, many_classes=self._takes_many_classes())
         schema, integers = Schema.of(self.schema), self._takes_integers()
         itemsize = getattr(getattr(X, "dtype", None), "itemsize", 0)
@@ -188,11 +195,11 @@ class _Selector(SelectorMixin, BaseEstimator):
         return "numbers"
 
     def _operations(self, n_rows: int, n_features: int) -> float:
-        """Return the number of operations, which decides whether a GPU is worth it."""
+        """Return the number of operations, by which a GPU is worth it or not."""
         return float(n_rows) * n_features
 
     def _read_array(self, X: Any) -> tuple[Any, Any]:
-        """Check an array, list or sparse matrix, and return it as given and as it can be read."""
+        """Check an array, list or sparse matrix; return it, and a table or array to read from."""
         if scipy.sparse.issparse(X) and not self._sparse:
             raise DataError(f"{type(self).__name__} does not take sparse tables: pass X.toarray()")
         if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
@@ -207,7 +214,7 @@ class _Selector(SelectorMixin, BaseEstimator):
             input_name="X",
         )
         if X.dtype.kind == "O" and not any(isinstance(v, str) for v in X.flat):
-            return X, np.where(np.equal(X, None), np.nan, X).astype(np.float64)
+            return X, np.where(np.equal(X, np.array(None)), np.nan, X).astype(np.float64)
         return X, open_table(X) if textual else X
 
     def _display_name(self) -> str:
@@ -288,8 +295,7 @@ class _Selector(SelectorMixin, BaseEstimator):
             if name != name_in_fit:
                 raise DataError(
                     f"column {k} of X is {name!r}, where it was {name_in_fit!r} in fit: give the "
-                    "columns "
-                    "of fit, in their order"
+                    "columns of fit, in their order"
                 )
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -307,10 +313,10 @@ class _Selector(SelectorMixin, BaseEstimator):
         check_is_fitted(self)
         names = self._columns.names
         seen = hasattr(self, "feature_names_in_") or isinstance(names, DefaultNames)
-        if input_features is None and not seen:  # they lie, or lay, in a file
+        if input_features is None and not seen:  # the names are in a file
             selected = [names[int(k)] for k in self.get_support(indices=True)]
             return np.array(selected, dtype=object)
-        return super().get_feature_names_out(input_features)  # type: ignore[no-any-return]
+        return super().get_feature_names_out(input_features)
 
     def _for_container(self, frame: Any) -> Any:
         """Hand scikit-learn's ``set_output`` a frame of the library that it will return."""
@@ -355,20 +361,21 @@ class Ranker(_Selector):
     """Base of the methods that order all columns from best to worst.
 
     A subclass has a keyword-only ``__init__`` with at least `n_features_to_select`, `schema` and
-    `n_jobs`, says in the class attributes `_kinds`, `_missing`, `_sparse`, `_many_classes` and
-    `_uses` what it takes, and implements ``_rank(problem) -> Ranking``. CONTRIBUTING tells how to
-    add one.
+    `n_jobs`, declares what it takes in the class attributes `_kinds`, `_missing`, `_sparse`,
+    `_many_classes` and `_uses`, and implements ``_rank(problem) -> Ranking``. CONTRIBUTING
+    describes how to add one.
 
     Attributes
     ----------
     order_ : int array of shape (n_features,)
         Columns from best to worst. It does not depend on `n_features_to_select`, which is a
-        count, a fraction, None for half, or a rule that reads the ranking: "rule-of-thumb",
+        count, a fraction, None for half, or a rule on the ranking: "rule-of-thumb",
         "largest-gap", "two-variances" (see :func:`featly.measures.sizes.choose_size`).
     ranking_ : int array of shape (n_features,)
         Rank of every column, 1 is best.
     scores_ : float array of shape (n_features,)
-        Monotone in the order, apart from columns in the schema's `keep`, which come first.
+        They fall along ``order_``, but for the columns that the user wants kept (schema `keep`),
+        which come first.
     support_ : bool array of shape (n_features,)
         Mask of the first `n_features_to_select` columns of ``order_``. It follows that parameter
         without another fit.
@@ -377,6 +384,15 @@ class Ranker(_Selector):
     classes_ : array
         The labels of the target.
     """
+
+    n_features_to_select: int | float | str | None
+    order_: IntArray
+    ranking_: IntArray
+    scores_: FloatArray
+    keys_: list[Any]  # after problems of two classes: their keys, labels, ...
+    problems_: list[str]
+    positions_: IntArray  # ... the position of every column in each, ...
+    n_first_: int  # ... and how many columns count as the first
 
     def _learn(self, problem: Problem) -> None:
         if self.n_features_to_select not in RULES:
@@ -392,12 +408,13 @@ class Ranker(_Selector):
 
     def _rank_classes(self, problem: Problem) -> Ranking:
         """Rank the columns; with `multiclass`, combine the rankings of problems of two classes."""
-        if self._decomposition() is None or len(problem.classes) == 2:
+        decomposition = self._decomposition()
+        if decomposition is None or len(problem.classes) == 2:
             return self._rank(problem)
         return rank_by_classes(
             self,
             problem,
-            self._decomposition(),
+            decomposition,
             n_jobs=self.n_jobs,
             verbose=getattr(self, "verbose", False),
         )
@@ -410,7 +427,7 @@ class Ranker(_Selector):
         if ranking.warning is not None:
             warnings.warn(ranking.warning, ConvergenceWarning, stacklevel=4)  # the caller of fit
         self._columns = problem.columns
-        self.classes_ = problem.classes
+        self.classes_: AnyArray = problem.classes
         self.order_ = ranking.order
         self.ranking_ = ranks_from_order(ranking.order) if ranking.ranks is None else ranking.ranks
         self.scores_ = ranking.scores
@@ -437,12 +454,15 @@ class Ranker(_Selector):
 
     @property
     def rankings_(self) -> dict[Any, np.ndarray]:
-        """The positions in each list, if many classes were ranked as problems of two.
+        """Positions of the columns in each ranking, if many classes were ranked as problems of two.
 
-        The key is a pair of classes, or the class that stands against the rest.
+        The key is a pair of classes, or the one class that was ranked against all others.
         """
         if not hasattr(self, "positions_"):
-            raise AttributeError(f"{type(self).__name__} has no lists: it was not fitted to pairs")
+            raise AttributeError(
+                f"{type(self).__name__} has no rankings_: it was not fitted to problems of two "
+                "classes"
+            )
         return dict(zip(self.keys_, self.positions_.T, strict=True))
 
     def _get_support_mask(self) -> np.ndarray:
@@ -461,7 +481,11 @@ class Ranker(_Selector):
         return columns | self._list_columns()
 
     def _list_columns(self) -> dict[str, Any]:
-        """Return each column's best position, that list, its top counts and all its positions."""
+        """Return the positions of every column in the rankings of the problems of two classes.
+
+        The best one, its problem, the number of rankings that have the column among the first,
+        then the position in each ranking.
+        """
         if not hasattr(self, "positions_"):
             return {}
         positions = self.positions_[self.order_]
@@ -479,8 +503,8 @@ class SubsetSelector(_Selector):
 
     A subclass has a keyword-only ``__init__`` with at least `schema` and `n_jobs`, the class
     attributes of :class:`Ranker`, and ``_select(problem)``: the chosen columns in the order in
-    which they were chosen, those of ``problem.columns.keep`` first; a `Selection` where there is
-    more to tell.
+    which they were chosen, those of ``problem.columns.keep`` first; a `Selection` if there are
+    further results.
 
     Attributes
     ----------
@@ -494,6 +518,9 @@ class SubsetSelector(_Selector):
         The labels of the target.
     """
 
+    order_: IntArray
+    support_: BoolArray
+
     def _learn(self, problem: Problem) -> None:
         try:
             selection = self._run(problem, self._select)
@@ -506,7 +533,7 @@ class SubsetSelector(_Selector):
 
     def _store(self, problem: Problem, selection: Selection) -> None:
         self._columns = problem.columns
-        self.classes_ = problem.classes
+        self.classes_: AnyArray = problem.classes
         self.order_ = np.asarray(selection.order, dtype=np.int64)
         self.support_ = np.zeros(problem.source.n_features, bool)
         self.support_[self.order_] = True
@@ -543,10 +570,10 @@ def ranks_from_order(order: np.ndarray) -> np.ndarray:
 def _resolve_n_features(wanted: Any, n_features: int, n_keep: int) -> int:
     """Return the number of columns that `n_features_to_select` stands for."""
     rule = f"a whole number from 1, a fraction in (0, 1], None for half, or {', '.join(RULES)}"
-    number = isinstance(wanted, int | float | np.integer | np.floating)
+    is_number = isinstance(wanted, int | float | np.integer | np.floating)
     if wanted is None:
         count = max(1, n_features // 2, n_keep)
-    elif isinstance(wanted, bool) or not number or wanted != wanted or wanted <= 0:
+    elif isinstance(wanted, bool) or not is_number or wanted != wanted or wanted <= 0:
         raise ParameterError(f"n_features_to_select={wanted!r}: give {rule}")
     elif isinstance(wanted, int | np.integer):
         count = int(wanted)

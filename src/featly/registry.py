@@ -1,7 +1,7 @@
-"""Every method in one literal: the command line, the checks and the docs read it.
+"""All methods and their properties in one literal, for the command line, the checks and the docs.
 
-Reading it imports neither numba nor scikit-learn. A new method is one file and one entry here;
-the tests hold each entry against what its class declares.
+Importing it imports neither numba nor scikit-learn. A new method is one file and one entry here;
+a test compares each entry with the attributes of its class.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 __all__ = ["METHODS", "Method", "method_class", "methods_that", "suggested"]
 
-# what an error suggests first, from the quickest to the most thorough
+# methods that an error suggests first, from the quickest to the most thorough
 FIRST = ("FTest", "UnivariateTest", "JMI", "ReliefF", "SVMRFE", "MKLRFE", "ForestRanker")
 
 
@@ -25,7 +25,7 @@ class Method:
         ``"module:Class"``.
     family : {"filter", "elimination", "embedded", "ensemble", "wrapper"}
         A filter scores every column once; an elimination drops the worst ones round by round; an
-        embedded method reads the columns' worth off one model; an ensemble makes one ranking of
+        embedded method takes the scores from one trained model; an ensemble makes one ranking of
         several; a wrapper tries sets of columns with a learner.
     tier : {"stable", "historical"}
         Stable: agrees with an independent program or a proof, on real data. Historical: built
@@ -39,7 +39,7 @@ class Method:
     uses : tuple of str
         The parts of a schema it uses besides the kinds.
     cost : str
-        Operations, for n rows and p columns.
+        Number of operations, for n rows and p columns.
     streams, on_device : bool
         Whether it reads a table on disk by blocks of columns; whether it computes on a GPU.
     """
@@ -59,7 +59,7 @@ class Method:
 
     @property
     def class_name(self) -> str:
-        """The name under which ``featly`` offers it."""
+        """Name of the class in ``featly``."""
         return self.path.partition(":")[2]
 
 
@@ -566,7 +566,9 @@ def suggested(names: Iterable[str]) -> str:
     >>> suggested(["FTest", "GainRatio", "MKLRFE", "DISR"])
     'FTest, MKLRFE and others (`featly methods` lists them)'
     """
-    able = list(names)
-    first = [name for name in FIRST if name in able] or able[:3]
-    named = ", ".join(first)
-    return named if len(first) == len(able) else f"{named} and others (`featly methods` lists them)"
+    methods = list(names)
+    first = [name for name in FIRST if name in methods] or methods[:3]
+    listed = ", ".join(first)
+    if len(first) == len(methods):
+        return listed
+    return f"{listed} and others (`featly methods` lists them)"

@@ -1,4 +1,4 @@
-"""Tables of a few rows in many blocks: what a large table is to the code, in milliseconds."""
+"""Small tables read in many blocks, so that the code for large tables is tested quickly."""
 
 from contextlib import contextmanager
 from unittest import mock

@@ -24,7 +24,7 @@ STREAMED = [name for name, method in METHODS.items() if method.streams]
 OTHERS = [name for name, method in METHODS.items() if not method.streams]
 # a hard margin refuses classes that cannot be separated
 PARAMETERS = {"arom": {"C": 1000.0}}
-# each format with half of the methods, since a format is asked the same by all of them
+# each format is tested with half of the methods: all of them read it in the same way
 FORMATS = list(MAKERS)
 
 
@@ -93,7 +93,7 @@ def test_formats(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["npy", "npy-rows"])
 @pytest.mark.parametrize("name", STREAMED)
 def test_blocks_of_any_size(name, kind, columns, tmp_path):
-    """A single column, the last of 45 here, is summed up as if it had neighbours."""
+    """Sums of a column do not depend on its block, even if it is alone, as the last of 45 here."""
     stored, X, y = write_table(name, kind, tmp_path, seed=columns)
     with small_blocks(columns):
         streamed = make_method(name, memory_limit="1MB").fit(stored, y)
@@ -173,9 +173,9 @@ def test_the_registry_says_which_methods_stream(name):
     assert METHODS[name].streams == method_class(name)()._streams
 
 
-# ---- what is left behind ----------------------------------------------------------------------
+# ---- after the fit ----------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_fitted_method_can_do_without_the_file(kind, tmp_path):
+def test_a_fitted_method_does_not_need_the_file(kind, tmp_path):
     path, X = write_example(kind, tmp_path)
     with scan(path) as stored:
         fitted = featly.SignalToNoise(n_features_to_select=5).fit(stored, np.arange(23) % 2)
@@ -192,7 +192,7 @@ def test_a_fitted_method_can_do_without_the_file(kind, tmp_path):
     np.testing.assert_array_equal(chosen, expected)
 
 
-def test_another_table_is_not_transformed(tmp_path):
+def test_transform_refuses_another_table(tmp_path):
     X, y = table(1, 40, 5, "float32", missing=False)
     pl.DataFrame(X, list("abcde")).write_parquet(tmp_path / "one.parquet")
     pl.DataFrame(X, list("abced")).write_parquet(tmp_path / "other.parquet")
@@ -216,12 +216,12 @@ def test_no_threads_or_files_are_left_open(tmp_path):
     def count_handles():
         gc.collect()
         readers = [t for t in threading.enumerate() if "reader" in t.name]
-        for thread in readers:  # they end when nobody can ask them any more
+        for thread in readers:  # they end when their source is collected
             thread.join(10)
         return len(os.listdir("/proc/self/fd")), threading.active_count()
 
     if not os.path.isdir("/proc/self/fd"):
-        pytest.skip("the system does not tell")
+        pytest.skip("the system has no /proc/self/fd")
     fit_all()
     before = count_handles()
     for _ in range(3):
@@ -229,8 +229,8 @@ def test_no_threads_or_files_are_left_open(tmp_path):
     assert count_handles() == before
 
 
-# ---- what a block goes through ----------------------------------------------------------------
-def test_readers_do_not_wait_for_those_who_wait_for_them(tmp_path):
+# ---- threads ----------------------------------------------------------------------------------
+def test_readers_do_not_deadlock(tmp_path):
     """Ranks are computed as blocks are read, by parts of a block, while all threads wait for it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 15_000)).astype(np.float32)
@@ -248,7 +248,7 @@ def test_readers_do_not_wait_for_those_who_wait_for_them(tmp_path):
     assert_same(featly.MRMR(measure="rank", max_steps=2).fit(X, y), fits[0])
 
 
-# ---- files that are no longer what they were --------------------------------------------------
+# ---- files that change ------------------------------------------------------------------------
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
 @pytest.mark.parametrize("name", STREAMED)
 def test_a_file_that_is_cut_between_two_blocks(name, tmp_path, monkeypatch):
@@ -291,7 +291,7 @@ def test_a_disk_that_fails(n_jobs, tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "bool"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", STREAMED)
-def test_bytes_are_the_numbers_that_they_are(name, order, dtype, tmp_path):
+def test_whole_numbers_of_one_byte(name, order, dtype, tmp_path):
     """Whole numbers of one byte, of any sign, on disk, in memory, and as floats."""
     rng = np.random.default_rng(8)
     low, high = {"uint8": (0, 256), "int8": (-128, 128), "bool": (0, 2)}[dtype]
@@ -312,7 +312,7 @@ def test_bytes_are_the_numbers_that_they_are(name, order, dtype, tmp_path):
 
 @pytest.mark.parametrize("value", [0.5, np.inf, 1e6], ids=str)
 @pytest.mark.parametrize("name", ["information-gain", "mrmr", "chi-squared"])
-def test_what_cannot_be_counted_is_named_as_in_memory(name, value, tmp_path):
+def test_columns_that_cannot_be_coded(name, value, tmp_path):
     """A number that is no level, an infinite one, and more levels than there are codes."""
     X = np.arange(70_000)[:, None] % np.array([2, 3, 5, 2, 3, 4, 2])
     X = np.asfortranarray(X, np.float64)

@@ -1,8 +1,8 @@
-"""The memory of a fit beside its limit.
+"""Memory of a fit against its memory limit.
 
-Counted is the largest resident memory over that of a process that has done the same on a small
-table. Blocks that are read, copies of columns and packed columns must stay near the limit. What
-comes out of a fit does not: a few numbers a column, and a few more while they are made.
+The largest resident memory is measured, less that of the process after a fit to a small table.
+Blocks that are read, copies of columns and packed columns must stay near the limit. The results
+are not limited: a few numbers for each column, and a few more while they are computed.
 """
 
 import json
@@ -16,7 +16,7 @@ import pytest
 
 LIMIT = 24  # million bytes
 COLUMNS, ROWS = 125_000, 250  # of four bytes: 125 million bytes
-BYTES_PER_COLUMN = 250  # that a fit leaves behind, or makes while it sums up
+BYTES_PER_COLUMN = 250  # of results, and of arrays from which they are computed
 METHODS = [
     ("f-test", {}),
     ("univariate-test", {"continuous": "kruskal-wallis"}),
@@ -45,7 +45,7 @@ def made(name, parameters, limit):
 
 for case in cases:  # everything is loaded and compiled
     made(*case, "1MB").fit(scan(folder + "/small.npy"), y)
-for case in cases:  # each in a process of its own: what one leaves behind, another could use
+for case in cases:  # each in a process of its own, as memory that was freed could be used again
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -63,7 +63,7 @@ for case in cases:  # each in a process of its own: what one leaves behind, anot
 
 def test_fits_stay_near_their_limit(tmp_path):
     if not os.access("/proc/self/clear_refs", os.W_OK):
-        pytest.skip("the system does not tell how much memory was taken")
+        pytest.skip("the system has no /proc/self/clear_refs")
     rng = np.random.default_rng(0)
     y = np.arange(ROWS) % 2
     columns = (rng.normal(size=(5_000, ROWS)) + 0.2 * y).astype(np.float32)

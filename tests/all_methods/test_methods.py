@@ -44,7 +44,7 @@ def test_scikit_learn(estimator, check):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_registry_tells_the_truth(name):
+def test_registry_agrees_with_the_class(name):
     method, cls = METHODS[name], method_class(name)
     assert issubclass(cls, Ranker | SubsetSelector)
     assert method.kinds == cls()._kinds  # of Wrapper they depend on the learner

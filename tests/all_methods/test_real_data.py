@@ -18,7 +18,7 @@ def load(folder, name):
 
 
 @pytest.mark.parametrize("name", ["leukemia_golub", "khan_srbct", "colon_alon"])
-def test_f_test_is_scikit_learns_in_float64(data_folder, name):
+def test_f_test_equals_scikit_learn_in_float64(data_folder, name):
     X, y = load(data_folder, name)
     test = FTest().fit(X, y)
     values = X.to_numpy().astype(np.float64)
@@ -27,7 +27,7 @@ def test_f_test_is_scikit_learns_in_float64(data_folder, name):
     assert test.p_value_ == pytest.approx(p, rel=1e-6, abs=1e-300)
 
 
-def test_svm_rfe_on_colon_is_the_loop_around_libsvm(data_folder):
+def test_svm_rfe_on_colon_equals_a_loop_with_libsvm(data_folder):
     X, y = load(data_folder, "colon_alon")
     Z = X.to_numpy().astype(np.float64)
     Z = (Z - Z.mean(0)) / Z.std(0)
@@ -77,7 +77,7 @@ def test_many_rows(data_folder):
     assert {"f242", "f476", "f379"} & set(rfe.table()["feature"][:20])
 
 
-def test_sparse_is_dense(data_folder):
+def test_sparse_equals_dense(data_folder):
     path = data_folder / "raw" / "dexter_train.svmlight"
     X, y = load_svmlight_file(str(path), n_features=20_000)
     for method in (SVMRFE(), FTest()):

@@ -1,4 +1,4 @@
-"""Runs that are killed or stopped, and runs that go on where those were."""
+"""Runs that are killed or stopped, and runs that continue them."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ def run_until_signal(folder, phase, at, number):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
-def test_a_run_goes_on_where_others_were_ended(tmp_path):
+def test_a_run_continues_a_stopped_one(tmp_path):
     rng = np.random.default_rng(5)
     y = np.arange(ROWS) % 2
     X = (rng.integers(0, 3, (ROWS, COLUMNS)) | (y[:, None] & (rng.random(COLUMNS) < 0.1))).astype(

@@ -1,4 +1,4 @@
-"""Every method that streams gives the bits that it gives in memory."""
+"""Every method that reads by blocks gives the same bits as in memory."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ TAKE_NO_MISSING = {"SVMRFE", "AROM"}  # need complete columns
 
 
 def table(seed, n_rows, n_columns, dtype, *, missing):
-    """Numbers with ties, a constant column, two duplicates, perhaps with missing values."""
+    """Make numbers with ties, a constant column, two equal ones, and missing values if wanted."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 5, (n_rows, n_columns)).astype(dtype)
     if X.dtype.kind == "f":
@@ -76,7 +76,7 @@ def assert_same(first, second):
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_streamed_is_in_memory(method, order, tmp_path):
+def test_streamed_equals_in_memory(method, order, tmp_path):
     with_missing = type(method).__name__ not in TAKE_NO_MISSING
     for dtype in ("float64", "float32", "uint8"):
         X, y = table(1, 40, 60, dtype, missing=with_missing)
@@ -174,12 +174,12 @@ def test_a_map_of_a_file_is_streamed_under_a_limit(tmp_path):
         (True, "True"),
     ],
 )
-def test_senseless_limits(limit, message):
+def test_wrong_limits(limit, message):
     with pytest.raises(featly.ParameterError, match=message):
         featly.FTest(memory_limit=limit).fit([[1.0], [2.0]], [0, 1])
 
 
-def test_errors_name_columns_of_senseless_values(tmp_path):
+def test_errors_name_the_column(tmp_path):
     X, y = table(10, 40, 30, "float64", missing=False)
     X[5, 20] = np.inf
     stored = on_disk(tmp_path, X)

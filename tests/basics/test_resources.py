@@ -29,7 +29,7 @@ def free_memory_with(**changes):
 @pytest.mark.parametrize(
     ("changes", "free"),
     [
-        ({}, 1_600_000_000),  # what was read from files is no reason to read in small blocks
+        ({}, 1_600_000_000),  # the file cache counts as free
         ({"stat": None}, 100_000_000),
         ({"max": "max\n"}, 8_000_000 * 1024),
         ({"max": None}, 8_000_000 * 1024),

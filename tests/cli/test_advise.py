@@ -36,7 +36,7 @@ def tissues(tmp_path):
 
 
 # ---- featly advise -------------------------------------------------------------------------------
-def test_it_says_what_why_how_and_what_next(featly, csv, frame):
+def test_advice_has_reasons_an_evaluation_and_next_commands(featly, csv, frame):
     code, out, err = featly("advise", csv, "--target", "ill")
     assert code == 0
     lines = out.splitlines()
@@ -185,13 +185,13 @@ def test_select_by_what_is_advised(featly, csv, tmp_path):
     assert len(pl.read_csv(path).columns) == 3
 
 
-def test_gaps_are_filled_where_the_advised_method_needs_it(featly, tissues):
+def test_missing_values_are_filled_if_the_advised_method_needs_it(featly, tissues):
     code, out, err = featly("rank", tissues, "-t", "tissue", "-m", "auto", "--json")
     assert code == 0
-    assert "gaps filled in 1 column, which multiclass-svm-rfe needs" in err
+    assert "missing values filled in 1 column, which multiclass-svm-rfe needs" in err
     document = json.loads(out)
     assert document["parameters"]["formulation"] == "ovo"
-    assert any("gaps filled" in note for note in document["notes"])
+    assert any("missing values filled" in note for note in document["notes"])
 
 
 def test_auto_brings_its_own_parameters(mistake, csv):
@@ -219,7 +219,7 @@ def test_evaluate_fills_where_the_advised_method_needs_it(featly, tissues):
     assert code == 0
     head, *rows = cells(out)
     assert all(row[head.index("n_failed")] == "0" for row in rows)
-    assert "gaps are filled on the training rows, which multiclass-svm-rfe needs" in err
+    assert "missing values are filled on the training rows, which multiclass-svm-rfe needs" in err
 
 
 def test_with_an_official_split_the_advice_sees_the_training_rows(featly, frame, tmp_path):

@@ -100,7 +100,7 @@ def test_options_reach_the_rule(featly, files):
         assert document["lists"] == 3
 
 
-def test_missing_features_are_told(featly, files, tmp_path):
+def test_missing_features_are_counted(featly, files, tmp_path):
     short = tmp_path / "short.csv"
     short.write_text("rank,feature\n3,t\n7,p\n")  # the ranks of a file that was cut
     code, out, err = featly("combine", *files, short, "--rule", "best")
@@ -129,7 +129,7 @@ def test_tied_ranks_and_selections_are_lists_too(featly, files, tmp_path):
     assert rows == {"p": (1.5, 1.5), "q": (1.5, 4), "r": (3.5, 4), "s": (3.5, 1.5), "t": (5, 4)}
 
 
-def test_files_of_one_name_are_told_apart(featly, tmp_path):
+def test_files_of_the_same_name_have_their_folders(featly, tmp_path):
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "list.csv").write_text("rank,feature\n1,p\n2,q\n")
@@ -139,7 +139,7 @@ def test_files_of_one_name_are_told_apart(featly, tmp_path):
     assert cells(out)[0][-2:] == paths
 
 
-def test_mistakes_are_told_in_a_line(mistake, files, tmp_path):
+def test_mistakes_are_reported_in_one_line(mistake, files, tmp_path):
     assert "did you mean 'schulze'?" in mistake("combine", *files, "--rule", "shulze")
     assert "there are average-sd" in mistake("combine", *files, "--rule", "xyz")
     assert "at least two files" in mistake("combine", files[0])
@@ -159,7 +159,7 @@ def test_mistakes_are_told_in_a_line(mistake, files, tmp_path):
     table.write_text("rank,feature\n")
     assert "has no row" in mistake("combine", files[0], table)
     table.write_text("rank,feature\nnan,p\n")
-    assert "gives 'p' no rank" in mistake("combine", files[0], table)
+    assert "has no rank for 'p'" in mistake("combine", files[0], table)
     table.write_text("rank,feature\n1,p\n2,zz\n")
     message = mistake("combine", files[0], table, "-r", "stuart", "--unlisted", "unknown")
     assert "'p' is in 2 and 'q' in 1" in message

@@ -11,7 +11,7 @@ from featly.basics.errors import DataError
 from featly.basics.json_text import as_json
 from featly.cli.deep import deep_description
 from featly.cli.deep_words import THRESHOLDS, about_boundaries, about_classes
-from featly.cli.job import Request, load
+from featly.cli.load import Request, load
 from featly.cli.main import app
 from featly.diagnostics import MEASURES, Complexity, complexity
 
@@ -29,11 +29,11 @@ def describe_deep(tmp_path, table, target="outcome", against=None, **options):
     return "\n".join(description.lines), json.loads(as_json(description.document))
 
 
-def table(n=80, p=4, gap=4.0, share=0.5, seed=0):
+def table(n=80, p=4, distance=4.0, share=0.5, seed=0):
     rng = np.random.default_rng(seed)
     ill = np.arange(n) < n * share
     X = rng.normal(size=(n, p))
-    X[:, :2] += gap * ill[:, None]
+    X[:, :2] += distance * ill[:, None]
     columns = {f"m{f}": X[:, f] for f in range(p)}
     return pl.DataFrame(columns | {"outcome": np.where(ill, "ill", "well")})
 
@@ -50,7 +50,7 @@ def test_easy_classes(tmp_path):
 
 
 def test_noise(tmp_path):
-    lines, _ = describe_deep(tmp_path, table(n=300, gap=0.0))
+    lines, _ = describe_deep(tmp_path, table(n=300, distance=0.0))
     assert "nearest neighbours know next to nothing of the class" in lines
     assert "is not enough" in lines or "next to nothing: a linear machine" in lines
 
@@ -78,7 +78,7 @@ def test_many_classes(tmp_path):
 
 @pytest.mark.parametrize("n_used", [3000, 60])
 def test_a_sample_is_not_the_table(n_used):
-    """Few rows that were looked at do not make a long table wide; of a line nothing is said."""
+    """Few rows that were looked at do not make a long table wide; the linear error is left out."""
     values = dict.fromkeys(MEASURES, 0.1)
     measures = Complexity(values, "ho-basu", dict.fromkeys("abc", 1000), 3000, 41, n_used, "x",
                        n_directions=41)  # fmt: skip
@@ -105,17 +105,17 @@ def test_more_columns_than_rows(tmp_path):
 
 
 def test_half_as_many_columns_as_rows(tmp_path):
-    lines, _ = describe_deep(tmp_path, table(n=100, p=60, gap=0.0))
+    lines, _ = describe_deep(tmp_path, table(n=100, p=60, distance=0.0))
     assert "60 columns for 100 rows: almost any labels could be separated here" in lines
     assert "linear" not in lines
-    lines, _ = describe_deep(tmp_path, table(n=100, p=40, gap=3.0))
+    lines, _ = describe_deep(tmp_path, table(n=100, p=40, distance=3.0))
     assert "not a promise: with a column for every 2.5 rows it flatters" in lines
 
 
 def test_levels_are_columns_to_a_linear_machine(tmp_path):
     rng = np.random.default_rng(0)
-    place = [f"v{i}" for i in rng.integers(0, 28, 100)]
-    frame = pl.DataFrame({"a": place, "b": place[::-1], "c": place[50:] + place[:50]})
+    village = [f"v{i}" for i in rng.integers(0, 28, 100)]
+    frame = pl.DataFrame({"a": village, "b": village[::-1], "c": village[50:] + village[:50]})
     lines, _ = describe_deep(
         tmp_path, frame.with_columns(pl.Series("outcome", ["ill", "well"] * 50))
     )
@@ -124,7 +124,7 @@ def test_levels_are_columns_to_a_linear_machine(tmp_path):
 
 
 def test_identifiers_are_no_leak(tmp_path):
-    frame = table(n=100, gap=0.0).with_columns(
+    frame = table(n=100, distance=0.0).with_columns(
         pl.Series("patient", [f"P{i}" for i in range(100)]),
         pl.Series("part", ["train", "train", "test", None] * 25),
     )
@@ -138,7 +138,7 @@ def test_identifiers_are_no_leak(tmp_path):
     assert "complexity" not in document
 
 
-def test_few_rows_are_told_apart_by_chance(tmp_path):
+def test_a_column_that_separates_few_rows_is_no_leak(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 400))
     X[:3, 7] += 9
@@ -195,8 +195,8 @@ def test_parts_that_are_numbered_and_have_one_class(tmp_path):
     assert "complexity" not in document
 
 
-def test_gaps_that_differ(tmp_path):
-    frame = table(gap=0.0)
+def test_missing_values_that_differ(tmp_path):
+    frame = table(distance=0.0)
     other = frame.with_columns(pl.when(pl.int_range(80) % 2 == 0).then("m2").alias("m2"))
     lines, _ = describe_deep(tmp_path, frame, against=other)
     assert "1 of 4 columns differs between this table and the other (p = 0.001;" in lines
@@ -212,7 +212,7 @@ def test_a_curved_boundary(tmp_path):
 
 
 def test_a_leak(tmp_path):
-    frame = table(gap=1.0).with_columns(pl.Series("died_on_day", [3.5] * 40 + [99.5] * 40))
+    frame = table(distance=1.0).with_columns(pl.Series("died_on_day", [3.5] * 40 + [99.5] * 40))
     lines, _ = describe_deep(tmp_path, frame)
     assert "'died_on_day' alone tells all classes apart: a gift, or a leak" in lines
 
@@ -233,7 +233,7 @@ def test_odd_columns(tmp_path):
 
 
 def test_odd_rows_are_counted_from_1_in_the_file(tmp_path):
-    frame = table(n=100, gap=6.0)
+    frame = table(n=100, distance=6.0)
     frame[4, "m3"] = 60.0
     outcome = frame["outcome"].to_list()
     outcome[30], outcome[0] = "well", None  # the first row stays out
@@ -265,7 +265,7 @@ def test_against_another_table(tmp_path):
         tmp_path, first, against=second.select(reversed(second.columns))
     )
     assert "no sign that this table and the other differ" in lines
-    lines, document = describe_deep(tmp_path, first, against=table(seed=2, gap=9.0, share=0.2))
+    lines, document = describe_deep(tmp_path, first, against=table(seed=2, distance=9.0, share=0.2))
     assert "columns differ between this table and the other" in lines
     assert "class shares differ between this table and the other" in lines
     assert document["shift"]["against"]["n_second"] == 80
@@ -280,8 +280,8 @@ def test_without_a_target(tmp_path):
     assert words == ["reading", "columns", "rows"]
 
 
-def test_equal_seeds_tell_the_same(tmp_path):
-    frame = table(gap=1.0)
+def test_equal_seeds_give_equal_results(tmp_path):
+    frame = table(distance=1.0)
     assert describe_deep(tmp_path, frame, seed=3) == describe_deep(tmp_path, frame, seed=3)
 
 

@@ -111,17 +111,19 @@ def test_groups_of_rows_and_an_official_split(featly, frame, tmp_path):
     assert "Holdout(column='part')" in json.loads(out)["about"]["splits"]
 
 
-def test_training_rows_are_balanced_where_asked_for(featly, numbers):
+def test_training_rows_are_balanced_by_resample(featly, numbers):
     code, out, _ = featly("evaluate", numbers, "-t", "ill", "-m", "f-test", *FEW, "--resample",
                           "RandomUnderSampler", "--json", "-q")  # fmt: skip
     assert code == 0
     assert "RandomUnderSampler" in json.loads(out)["about"]["resample"]
 
 
-def test_gaps_are_filled_inside_the_training_part(featly, frame, tmp_path):
-    path = tmp_path / "gaps.csv"
-    holes = pl.Series("marker", [None if k % 7 == 0 else v for k, v in enumerate(frame["marker"])])
-    frame.with_columns(holes).write_csv(path)
+def test_missing_values_are_filled_from_the_training_rows(featly, frame, tmp_path):
+    path = tmp_path / "missing.csv"
+    with_missing = pl.Series(
+        "marker", [None if k % 7 == 0 else v for k, v in enumerate(frame["marker"])]
+    )
+    frame.with_columns(with_missing).write_csv(path)
     code, out, err = featly("evaluate", path, "-t", "ill", "-m", "svm-rfe", *FEW)
     assert code == 2
     assert "no fit of the study succeeded" in err
@@ -178,15 +180,36 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--rule", "bets"), "--rule 'bets'"),
         (("--learner", "linear-svn"), "did you mean 'linear-svm'?"),
         (("--metric", "bcd"), "no metric 'bcd'"),
-        (("--protocol", "leave-one-out", "--splits", "3"), "--splits says nothing"),
-        (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size says nothing"),
+        (("--protocol", "leave-one-out", "--splits", "3"), "--splits is not for --protocol"),
+        (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size is not for --protocol"),
         (("--row-groups", "patien"), "--row-groups 'patien' is no column"),
         (("--test-size", "1.5"), "test_size=1.5"),
         (("--resample", "RandomUnderSample"), "did you mean 'RandomUnderSampler'?"),
     ],
 )
-def test_mistakes_are_told_in_a_line(mistake, numbers, arguments, expected):
+def test_mistakes_are_reported_in_one_line(mistake, numbers, arguments, expected):
     assert expected in mistake("evaluate", numbers, "-t", "ill", *arguments)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "study run", "report"])
+def test_ctrl_c_says_how_to_go_on(featly, numbers, tmp_path, monkeypatch, command):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Study, "run", stop)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    file = plan if command == "study run" else numbers
+    options = () if command == "study run" else ("-t", "ill", "--methods", "f-test")
+    code, out, err = featly(*command.split(), file, *options)
+    assert (code, out) == (130, "")
+    expected = {
+        "evaluate": "stopped; with --output FOLDER what is done is kept",
+        "study run": "stopped; what is done is kept",
+        "report": "no report was written; with --keep-fits FOLDER what is done is kept",
+    }
+    assert expected[command] in err
+    assert err.endswith("and the same command goes on\n")
 
 
 def test_mistakes_about_studies(mistake, numbers, tmp_path):

@@ -50,7 +50,7 @@ def test_pairs_of_classes(featly, file, frame):
 
 
 @pytest.mark.parametrize("command", ["rank", "select"])
-def test_a_terminal_has_no_room_for_every_list(featly, file, monkeypatch, command):
+def test_a_terminal_shows_no_list_of_many(featly, file, monkeypatch, command):
     monkeypatch.setattr(printing, "is_output_terminal", lambda: True)
     code, out, err = featly(command, file, "-t", "tumour", "-m", "pairwise")
     assert code == 0
@@ -75,7 +75,7 @@ def test_all_positions_are_in_the_file(featly, file, frame, tmp_path):
         assert ranking[label].to_list() == expected.table()[label].to_list()
 
 
-def test_json_tells_the_ranker(featly, file):
+def test_json_names_the_ranker(featly, file):
     code, out, _ = featly(
         "rank", file, "-t", "tumour", "-m", "pairwise", "--json", "--set", "ranker__C=0.1"
     )

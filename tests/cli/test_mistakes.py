@@ -139,7 +139,7 @@ def test_options_that_do_not_exist(featly):
     assert featly("rank")[0] == 2
 
 
-def test_a_place_that_cannot_be_written_is_told_before_the_work(mistake, csv, tmp_path):
+def test_an_output_that_cannot_be_written_is_an_error_before_the_work(mistake, csv, tmp_path):
     missing = tmp_path / "no" / "ranking.csv"
     assert "there is no folder" in mistake("rank", csv, "-t", "ill", "-o", missing)
     (tmp_path / "folder.csv").mkdir()
@@ -170,12 +170,12 @@ def test_a_full_disk_leaves_what_was_there(mistake, csv, tmp_path, monkeypatch, 
 
 
 def test_a_fault_of_featlys_own_is_code_1(featly, csv, monkeypatch):
-    from featly.cli import job
+    from featly.cli import method
 
     def fail(*_, **__):
         raise RuntimeError("this should not happen")
 
-    monkeypatch.setattr(job, "fit", fail)
+    monkeypatch.setattr(method, "fit", fail)
     code, _, err = featly("rank", csv, "-t", "ill", "-q")
     assert code == 1
     assert "fault of featly's (RuntimeError: this should not happen)" in err
@@ -183,25 +183,25 @@ def test_a_fault_of_featlys_own_is_code_1(featly, csv, monkeypatch):
 
 
 def test_an_interruption_writes_nothing(featly, csv, monkeypatch, tmp_path):
-    from featly.cli import job
+    from featly.cli import method
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(job, "fit", stop)
+    monkeypatch.setattr(method, "fit", stop)
     code, out, err = featly("rank", csv, "-t", "ill", "-o", tmp_path / "r.csv", "-q")
     assert (code, out) == (130, "")
     assert "nothing was written" in err
     assert not (tmp_path / "r.csv").exists()
 
 
-def test_too_little_memory_is_said(featly, csv, monkeypatch):
-    from featly.cli import job
+def test_too_little_memory_is_reported(featly, csv, monkeypatch):
+    from featly.cli import method
 
     def exhaust(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(job, "fit", exhaust)
+    monkeypatch.setattr(method, "fit", exhaust)
     code, _, err = featly("rank", csv, "-t", "ill", "-q")
     assert code == 2
     assert "not enough memory" in err
@@ -230,7 +230,7 @@ def test_a_ranking_on_standard_output(featly, numbers):
     assert "ranking is in" not in err
 
 
-def test_mistakes_are_told_before_the_file_is_read(mistake, tmp_path):
+def test_options_are_checked_before_the_file_is_read(mistake, tmp_path):
     missing = tmp_path / "no.csv"
     assert "no method" in mistake("rank", missing, "-m", "nothing-like-it")
     assert "no parameter" in mistake("select", missing, "-m", "svm-rfe", "--set", "D=1")

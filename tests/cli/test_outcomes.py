@@ -110,13 +110,13 @@ def test_standard_input_is_a_file_like_any(featly, csv):
     assert from_file == from_pipe
 
 
-def test_a_method_is_chosen_and_said_aloud(featly, csv, numbers):
+def test_a_method_is_chosen_and_named(featly, csv, numbers):
     assert "method: f-test" in featly("rank", numbers, "-t", "ill")[2]
     assert "method: svm-rfe" in featly("rank", csv, "-t", "ill")[2]
     assert featly("rank", csv, "-t", "ill", "-q")[2] == ""
 
 
-def test_mixed_columns_with_gaps_are_ranked_as_they_are(featly, tmp_path):
+def test_mixed_columns_with_missing_values_are_ranked_as_they_are(featly, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("sex,bmi,y\nf,20,0\nm,?,1\nf,31,0\nm,22,1\n")
     code, out, err = featly("rank", path, "-t", "y")
@@ -131,10 +131,10 @@ def test_mixed_columns_with_gaps_are_ranked_as_they_are(featly, tmp_path):
     code, out, err = featly("rank", path, "-t", "y", "--fill")
     assert code == 0
     assert len(cells(out)) == 3
-    assert "gaps filled in 1 column ('bmi')" in err
+    assert "missing values filled in 1 column ('bmi')" in err
 
 
-def test_rows_without_a_target_are_left_out_and_said(featly, tmp_path, frame):
+def test_rows_without_a_target_are_left_out_with_a_note(featly, tmp_path, frame):
     path = tmp_path / "a.csv"
     gappy = frame.drop("sex", "stage").with_columns(
         pl.when(pl.int_range(60) > 2).then("ill").alias("ill")
@@ -240,7 +240,7 @@ def test_describe_says_what_looks_wrong(featly, tmp_path):
     assert document["format"] == "csv"
 
 
-def test_describe_speaks_of_the_target(featly, tmp_path):
+def test_describe_warns_about_the_target(featly, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,y,z\n" + "\n".join(f"{k},{k / 7:.3f},same" for k in range(40)) + "\n")
     assert "is it a measurement, or an identifier?" in featly("describe", path, "-t", "y")[2]
@@ -274,6 +274,6 @@ def test_what_is_not_finite_is_null_in_json():
     assert json.loads(text) == {"a": [1.0, None], "b": [None, None, 2.5], "c": [3]}
 
 
-def test_a_method_tells_which_parts_of_a_schema_it_uses(featly):
+def test_methods_name_the_parts_of_a_schema_that_they_use(featly):
     assert "uses    keep, prior\n" in featly("methods", "arom")[1]
     assert "uses    keep\n" in featly("methods", "f-test")[1]

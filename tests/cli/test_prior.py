@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from featly import SignalToNoise, read_table
-from featly.cli import changes, job, main
+from featly.cli import changes, main, method
+from featly.cli.load import Request, load
+from featly.cli.method import PRIOR_DEFAULTS, choose_method
 from featly.registry import METHODS
 from featly.study import prior_report
 from tests.cli.conftest import featly, mistake  # noqa: F401
@@ -53,7 +55,7 @@ SN = ("-t", "ill", "-m", "signal-to-noise")
 
 
 # ---- rank and select say what a prior changed ----------------------------------------------------
-def test_rank_says_what_the_prior_changed(featly, csv, prior, fits):  # noqa: F811
+def test_rank_reports_the_effect_of_a_prior(featly, csv, prior, fits):  # noqa: F811
     code, out, err = featly("rank", csv, *SN, "--prior", prior, "--top", 4)
     assert code == 0
     now, before = fits
@@ -71,8 +73,8 @@ def test_rank_says_what_the_prior_changed(featly, csv, prior, fits):  # noqa: F8
 
 def test_with_quiet_nothing_is_fitted_again(featly, csv, prior, monkeypatch):  # noqa: F811
     count = []
-    fit = job.fit
-    monkeypatch.setattr(job, "fit", lambda *a, **k: count.append(1) or fit(*a, **k))
+    fit = method.fit
+    monkeypatch.setattr(method, "fit", lambda *a, **k: count.append(1) or fit(*a, **k))
     code, _, err = featly("rank", csv, *SN, "--prior", prior, "-q")
     assert (code, err, len(count)) == (0, "", 1)
     assert featly("rank", csv, *SN, "--prior", prior, "-q", "--json")[0] == 0
@@ -81,7 +83,7 @@ def test_with_quiet_nothing_is_fitted_again(featly, csv, prior, monkeypatch):  #
     assert len(count) == 4
 
 
-def test_json_has_all_of_it(featly, csv, prior, fits, tmp_path):  # noqa: F811
+def test_json_has_the_whole_comparison(featly, csv, prior, fits, tmp_path):  # noqa: F811
     now, before = fits
     code, out, _ = featly("rank", csv, *SN, "--prior", prior, "--top", 4, "--json", "-q")
     assert code == 0
@@ -106,14 +108,14 @@ def test_json_has_all_of_it(featly, csv, prior, fits, tmp_path):  # noqa: F811
     assert "prior" not in json.loads(featly("rank", csv, *SN, "--json", "-q")[1])
 
 
-def test_a_ranking_on_standard_output_is_told_about_too(featly, csv, prior):  # noqa: F811
+def test_a_ranking_on_standard_output_has_the_note_too(featly, csv, prior):  # noqa: F811
     code, out, err = featly("rank", csv, *SN, "--prior", prior, "--output", "-")
     assert code == 0
     assert out.startswith("rank,feature")
     assert "note: ranks with the prior" in err
 
 
-def test_who_waited_long_is_not_made_to_wait_again(
+def test_after_a_long_fit_there_is_no_second_one(
     featly, csv, prior, monkeypatch  # noqa: F811
 ):  # fmt: skip
     monkeypatch.setattr(changes, "PATIENCE", -1.0)
@@ -125,7 +127,7 @@ def test_who_waited_long_is_not_made_to_wait_again(
     assert document["prior"]["favoured"]
 
 
-def test_select_says_it_of_what_is_selected(featly, csv, prior, fits, tmp_path):  # noqa: F811
+def test_select_reports_the_effect_on_the_selection(featly, csv, prior, fits, tmp_path):  # noqa: F811
     small, ranking = tmp_path / "small.csv", tmp_path / "ranking.json"
     code, _, err = featly("select", csv, *SN, "--prior", prior, "-k", 3, "-o", small, "--ranking",
                           ranking)  # fmt: skip
@@ -136,7 +138,7 @@ def test_select_says_it_of_what_is_selected(featly, csv, prior, fits, tmp_path):
     assert featly("select", csv, *SN, "--prior", prior, "-k", 3, "-o", small, "-q")[2] == ""
 
 
-def test_a_method_that_does_not_use_it_says_so(featly, csv, prior):  # noqa: F811
+def test_a_method_without_priors_has_a_note(featly, csv, prior):  # noqa: F811
     unused = next(name for name, m in METHODS.items() if "prior" not in m.uses and m.many_classes)
     code, _, err = featly("rank", csv, "-t", "ill", "-m", unused, "--prior", prior)
     assert code == 0
@@ -153,7 +155,7 @@ def test_all_columns_favoured_alike(featly, csv, tmp_path):  # noqa: F811
     assert "ranks with the prior" not in err
 
 
-def test_many_favoured_columns_are_told_of_shortly(featly, csv, tmp_path):  # noqa: F811
+def test_of_many_favoured_columns_three_are_named(featly, csv, tmp_path):  # noqa: F811
     path = tmp_path / "five.csv"
     path.write_text("".join(f"g{j},10\n" for j in range(5)))
     _, _, err = featly("rank", csv, *SN, "--prior", path, "--top", 2)
@@ -178,7 +180,7 @@ def test_the_line_reads_well(first, same, expected):
     assert changes.Change().line() == ""
 
 
-# ---- the method where none is named --------------------------------------------------------------
+# ---- the method if none is named -----------------------------------------------------------------
 def chosen_method(err):
     return err.partition("method: ")[2].split(" ")[0]
 
@@ -193,14 +195,14 @@ def wide(frame, tmp_path):
 
 
 @pytest.fixture
-def believers(monkeypatch):
+def methods_with_prior(monkeypatch):
     """All of the methods that may be chosen use a prior."""
-    for name in job.PRIOR_DEFAULTS:
+    for name in PRIOR_DEFAULTS:
         able = replace(METHODS[name], uses=("keep", "prior"))
         monkeypatch.setitem(METHODS, name, able)
 
 
-def test_a_prior_chooses_a_method_that_uses_it(featly, wide, csv, prior, believers):  # noqa: F811
+def test_a_prior_chooses_a_method_that_uses_it(featly, wide, csv, prior, methods_with_prior):  # noqa: F811
     assert chosen_method(featly("rank", csv, "-t", "ill")[2]) == "f-test"
     code, _, err = featly("rank", wide, "-t", "ill", "--prior", prior)
     assert (code, chosen_method(err)) == (0, "arom")
@@ -210,7 +212,7 @@ def test_a_prior_chooses_a_method_that_uses_it(featly, wide, csv, prior, believe
     assert chosen_method(featly("rank", wide, "-t", "ill")[2]) == "f-test"
 
 
-def test_it_is_chosen_by_what_the_table_needs(wide, prior, believers, tmp_path):
+def test_it_is_chosen_by_what_the_table_needs(wide, prior, methods_with_prior, tmp_path):
     frame = pl.read_csv(wide)
     with_missing = pl.when(pl.col("g3") > 1).then(None).otherwise("g3").alias("g3")
     tables = {
@@ -221,19 +223,21 @@ def test_it_is_chosen_by_what_the_table_needs(wide, prior, believers, tmp_path):
     for name, table in tables.items():
         path = tmp_path / f"{name}.csv"
         table.write_csv(path)
-        with job.load(job.Request(str(path), target="ill", prior=str(prior))) as data:
-            assert job.choose_method(data) == name
-            assert job.choose_method(data, fill=True) == ("arom" if name == "mkl-rfe" else name)
+        with load(Request(str(path), target="ill", prior=str(prior))) as data:
+            assert choose_method(data) == name
+            assert choose_method(data, fill=True) == ("arom" if name == "mkl-rfe" else name)
 
 
-def test_where_no_method_uses_it_the_usual_one_is_chosen(wide, prior, believers, monkeypatch):
-    with job.load(job.Request(str(wide), target="ill", prior=str(prior))) as data:
+def test_where_no_method_uses_it_the_usual_one_is_chosen(
+    wide, prior, methods_with_prior, monkeypatch
+):
+    with load(Request(str(wide), target="ill", prior=str(prior))) as data:
         for name in ("arom", "svm-rfe"):
-            assert job.choose_method(data) == name
+            assert choose_method(data) == name
             monkeypatch.setitem(METHODS, name, replace(METHODS[name], uses=("keep",)))
-        for name in job.PRIOR_DEFAULTS:
+        for name in PRIOR_DEFAULTS:
             monkeypatch.setitem(METHODS, name, replace(METHODS[name], uses=("keep",)))
-        assert job.choose_method(data) == "f-test"
+        assert choose_method(data) == "f-test"
 
 
 def test_evaluate_judges_a_method_that_uses_the_prior(featly, wide, csv, prior):  # noqa: F811
@@ -265,11 +269,11 @@ def test_a_ranking_becomes_a_prior(featly, csv, donor, prior):  # noqa: F811
     assert "note: ranks with the prior" in err
 
 
-def test_its_defaults_and_what_is_said_of_a_column(csv, donor, prior):
+def test_defaults_of_prior_from_and_priors_of_single_columns(csv, donor, prior):
     request = {"file": str(csv), "target": "ill", "prior_from": str(donor)}
-    with job.load(job.Request(**request)) as data:
+    with load(Request(**request)) as data:
         assert data.schema.prior == {"g11": 10, "g5": 10, "g7": 10, "g0": 10}
-    with job.load(job.Request(**request, prior=str(prior), drop=["g7"])) as data:
+    with load(Request(**request, prior=str(prior), drop=["g7"])) as data:
         assert data.schema.prior == {"g11": 50, "g5": 50, "g0": 10}
         assert data.notes[-1].startswith("3 columns are favoured by 10: ")
         assert data.notes[-1].endswith("3 of them among its first 6")
@@ -280,15 +284,15 @@ def test_what_rank_writes_is_what_prior_from_reads(featly, csv, tmp_path, ending
     saved = tmp_path / f"ranking.{ending}"
     assert featly("rank", csv, *SN, "-o", saved, "-q")[0] == 0
     ranked = [row[1] for row in cells(featly("rank", csv, *SN, "-q")[1])[1:]]
-    request = job.Request(str(csv), target="ill", prior_from=str(saved), prior_top=3)
-    with job.load(request) as data:
+    request = Request(str(csv), target="ill", prior_from=str(saved), prior_top=3)
+    with load(request) as data:
         assert list(data.schema.prior) == ranked[:3]
 
 
 def test_what_select_writes_of_a_subset_is_read(featly, csv, tmp_path):  # noqa: F811
     saved, small = tmp_path / "ranking.csv", tmp_path / "small.csv"
     assert featly("select", csv, "-t", "ill", "-m", "cfs", "--ranking", saved, "-o", small)[0] == 0
-    with job.load(job.Request(str(csv), target="ill", prior_from=str(saved))) as data:
+    with load(Request(str(csv), target="ill", prior_from=str(saved))) as data:
         assert sorted(data.schema.prior) == sorted(read_table(small, target="ill").names)
 
 
@@ -297,15 +301,15 @@ FEW = ("-k", "3", "--splits", "6")
 
 
 @pytest.fixture(scope="module")
-def expected(frame):
+def expected_report(frame):
     X, y = frame.drop("ill"), frame["ill"].to_numpy()
     return prior_report(SignalToNoise(), X, y, schema={"prior": PRIOR}, size=3, splits=6)
 
 
-def test_prior_prints_the_report(featly, csv, wide, prior, expected):  # noqa: F811
+def test_prior_prints_the_report(featly, csv, wide, prior, expected_report):  # noqa: F811
     code, out, err = featly("prior", csv, *SN, "--prior", prior, *FEW)
     assert code == 0
-    assert out == f"{expected}\n"
+    assert out == f"{expected_report}\n"
     assert "60 rows, 12 columns" in err
     assert "method:" not in err
     code, out, err = featly("prior", wide, "-t", "ill", "--prior", prior, *FEW)
@@ -315,29 +319,29 @@ def test_prior_prints_the_report(featly, csv, wide, prior, expected):  # noqa: F
     assert featly("prior", csv, *SN, "--prior", prior, *FEW, "-q")[2] == ""
 
 
-def test_prior_as_json_and_as_a_file(featly, csv, prior, expected, tmp_path):  # noqa: F811
+def test_prior_as_json_and_as_a_file(featly, csv, prior, expected_report, tmp_path):  # noqa: F811
     code, out, _ = featly("prior", csv, *SN, "--prior", prior, *FEW, "--sizes", "2,5", "--json",
                           "-q")  # fmt: skip
     assert code == 0
     printed = json.loads(out)
-    assert printed["came_in"] == expected.came_in
-    assert printed["common"] == expected.common
-    assert printed["went_out"] == expected.went_out
+    assert printed["came_in"] == expected_report.came_in
+    assert printed["common"] == expected_report.common
+    assert printed["went_out"] == expected_report.went_out
     assert {row["size"] for row in printed["figures"]} == {2, 3, 5}
     row = next(r for r in printed["figures"] if r["size"] == 3 and r["figure"] == "bcr")
-    assert row["difference"]["value"] == expected.bcr.difference.value
-    assert row["with"]["lower"] == expected.bcr.with_prior.lower
-    assert row["without"]["upper"] == expected.bcr.without.upper
-    assert row["verdict"] == expected.bcr.verdict()
+    assert row["difference"]["value"] == expected_report.bcr.difference.value
+    assert row["with"]["lower"] == expected_report.bcr.with_prior.lower
+    assert row["without"]["upper"] == expected_report.bcr.without.upper
+    assert row["verdict"] == expected_report.bcr.verdict()
     assert "too good" in printed["caution"]
     assert len(printed["ranking"]) == 12
-    assert [row["feature"] for row in printed["favoured"]] == expected.favoured
+    assert [row["feature"] for row in printed["favoured"]] == expected_report.favoured
     saved = tmp_path / "ranks.csv"
     code, out, err = featly("prior", csv, *SN, "--prior", prior, *FEW, "-o", saved)
     assert code == 0
-    assert out == f"{expected}\n"
+    assert out == f"{expected_report}\n"
     assert f"the ranks with and without the prior are in {saved}" in err
-    assert pl.read_csv(saved).rows() == expected.table().rows()
+    assert pl.read_csv(saved).rows() == expected_report.table().rows()
     code, out, _ = featly("prior", csv, *SN, "--prior", prior, *FEW, "-o", "-")
     assert out.startswith("feature,prior,rank_without,rank_with,in_without,in_with\n")
     document = tmp_path / "ranks.json"
@@ -357,14 +361,14 @@ def test_options_of_prior_reach_the_report(featly, csv, prior, donor, frame):  #
     assert carried[1] == f"{expected}\n"
 
 
-def test_gaps_and_groups(featly, wide, prior, tmp_path):  # noqa: F811
+def test_missing_values_and_row_groups(featly, wide, prior, tmp_path):  # noqa: F811
     path = tmp_path / "gappy.csv"
     with_missing = pl.when(pl.col("g3") > 1).then(None).otherwise("g3").alias("g3")
     visits = pl.read_csv(wide).with_columns(with_missing, pl.Series("patient", np.arange(60) // 2))
     visits.write_csv(path)
     options = ("-t", "ill", "-m", "arom", "--prior", prior, "-k", 3, "-s", 3)
     _, out, err = featly("prior", path, *options, "--fill", "--row-groups", "patient")
-    assert "gaps filled" not in err  # beforehand, from all rows
+    assert "missing values filled" not in err  # beforehand, from all rows
     known = {"schema": {"prior": PRIOR}, "fill": True, "row_groups": "patient"}
     assert out == f"{prior_report('arom', visits, 'ill', size=3, splits=3, **known)}\n"
     assert "72 columns" in out.splitlines()[0]
@@ -392,7 +396,7 @@ def test_a_sparse_table_has_the_names_of_its_file(featly, frame, prior, tmp_path
 
 # ---- mistakes ------------------------------------------------------------------------------------
 def test_prior_needs_a_prior_and_a_method_that_uses_it(mistake, csv, prior):  # noqa: F811
-    assert "which columns do you believe in? Say --prior FILE" in mistake("prior", csv, "-t", "ill")
+    assert "there is no prior: say --prior FILE" in mistake("prior", csv, "-t", "ill")
     unused = next(name for name, m in METHODS.items() if "prior" not in m.uses)
     message = mistake("prior", csv, "-t", "ill", "-m", unused, "--prior", prior)
     assert message.startswith(f"{unused} does not rank by a prior: use one of ")

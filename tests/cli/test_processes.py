@@ -53,7 +53,7 @@ def run_on_terminal(arguments, seconds=90):
     return featly.wait(timeout=10), shown.decode()
 
 
-def test_on_a_terminal_people_are_spoken_to(csv, tmp_path):
+def test_a_terminal_shows_a_table_with_title_and_bar(csv, tmp_path):
     code, shown = run_on_terminal(command("rank", csv, "-t", "ill", "-m", "svm-rfe", "--top", 2))
     assert code == 0
     assert "svm-rfe for ill (no 30, yes 30)" in shown

@@ -184,7 +184,7 @@ def test_a_terminal_shows_the_first(featly, tmp_path, monkeypatch):
             "more than --max-pairs 3 pairs reach --threshold 0.01: give a higher threshold, "
             "--neighbours for the nearest alone, or a larger --max-pairs",
         ),
-        (["--jobs", "0"], "--jobs 0 leaves nobody"),
+        (["--jobs", "0"], "--jobs 0 is no number of threads"),
         (["--drop", "nobody"], "nobody"),
     ],
 )

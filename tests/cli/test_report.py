@@ -91,7 +91,7 @@ def test_a_split_column_and_groups(featly, frame, tmp_path):
     assert json.loads(out)["data"]["row_groups"] == 30
 
 
-def test_gaps_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path, mistake):
+def test_missing_values_are_filled_for_a_method_that_needs_it(featly, frame, tmp_path, mistake):
     path = tmp_path / "study.csv"
     gappy = frame.drop("sex", "stage").with_columns(
         pl.when(pl.col("marker") > 1).then(None).otherwise("marker").alias("marker")
@@ -129,7 +129,7 @@ def test_mistakes_cost_a_line(mistake, csv, options, message, monkeypatch, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["study.csv"]
 
 
-def test_the_format_of_the_file_can_be_said(featly, csv, tmp_path, mistake):
+def test_the_format_of_the_file_can_be_given(featly, csv, tmp_path, mistake):
     path = tmp_path / "table.data"
     path.write_bytes(csv.read_bytes())
     code, out, _ = featly("report", path, "-t", "ill", "--input-format", "csv", "-m", "jmi", "-o",

@@ -86,7 +86,7 @@ def test_select_writes_the_columns_of_a_table_on_disk(featly, table):
     assert frame["state"].to_list() == np.where(y, "ill", "well").tolist()
 
 
-def test_select_from_a_bed_keeps_gaps_people_without_phenotype_and_names(featly, tmp_path):
+def test_select_from_a_bed_keeps_missing_values_and_names(featly, tmp_path):
     path, X = write_example("bed", tmp_path)
     bim = path.with_suffix(".bim")
     bim.write_text("\n".join(f"1\t.\t0\t{j + 1}\tA\tG" for j in range(X.shape[1])) + "\n")
@@ -161,8 +161,8 @@ def _save_npy(folder, X):
     return folder / "Z.npy"
 
 
-# ---- what is said --------------------------------------------------------------------------------
-def test_json_tells_the_method_and_no_resources(featly, table):
+# ---- messages ------------------------------------------------------------------------------------
+def test_json_has_the_method_and_no_resources(featly, table):
     code, out, _ = featly(
         "rank", table / "X.npy", "--target-file", table / "y.csv", "--method", "mrmr", "--json",
         "--top", 2, "--memory-limit", "50MB", "--cache", table / "kept", "--device", "cpu",
@@ -218,7 +218,7 @@ def test_a_bar_on_a_terminal(table):
     assert "299 more; --top 0 shows all" in shown
 
 
-def test_describe_tells_what_can_be_told_without_reading(featly, mistake, table):
+def test_describe_does_not_read_a_table_on_disk(featly, mistake, table):
     code, out, err = featly("describe", table / "X.npy", "--target-file", table / "y.csv")
     assert (code, out) == (0, "")
     assert "npy: uint8, column after column, 18 kB; columns x0 to x299" in err
@@ -228,7 +228,7 @@ def test_describe_tells_what_can_be_told_without_reading(featly, mistake, table)
     assert "needs a table that is read whole" in mistake("describe", table / "X.npy", "--deep")
 
 
-def test_methods_tell_where_they_read_and_compute(featly):
+def test_methods_show_where_they_read_and_compute(featly):
     head, *rows = cells(featly("methods")[1])
     for row in rows:
         shown, method = dict(zip(head, row, strict=True)), METHODS[row[0]]
@@ -297,7 +297,7 @@ def test_targets_beside_the_matrix_are_offered(mistake, tmp_path):
         (["--drop", "x1"], "--drop is not for"),
         (["--format", "csv"], "--format is not for"),
         (["--n-features", "3"], "--n-features is not for"),
-        (["--missing", "-9"], "how text is written (--header, --separator, ...) is of no use"),
+        (["--missing", "-9"], "--header, --separator, --encoding and --missing are not for"),
         (["--keep", "x300"], "keep 'x300' is no column of"),
     ],
 )
@@ -362,7 +362,7 @@ def test_commands_that_read_a_table_whole_say_so(mistake, table):
     assert "this command needs a table that is read whole" in message
 
 
-def test_how_many_columns_to_write_must_be_said_and_must_fit(mistake, table):
+def test_the_count_of_a_large_table_is_needed_and_must_fit(mistake, table):
     arguments = ("select", table / "X.npy", "--target-file", table / "y.npy")
     assert "how many of the 300 columns of" in mistake(*arguments)
     write_npy(table / "X.npy", levels(60, 1000)[0], "F")
@@ -474,7 +474,7 @@ def test_packing_that_was_stopped_goes_on(long_search, tmp_path):
     assert again.stdout == whole.stdout
 
 
-def test_without_a_cache_nothing_is_kept_and_that_is_said(featly, table, monkeypatch):
+def test_without_a_cache_the_message_names_the_option(featly, table, monkeypatch):
     from featly.core.greedy import search as greedy
 
     def stop(value, *_):

@@ -107,7 +107,7 @@ def test_hamming(problem):
 @given(decoding_problems())
 def test_losses(problem):
     code, margins, _ = problem
-    for function in (naive.hinge, naive.squared):
+    for function in (naive.hinge, naive.squared_loss):
         rule = "hinge" if function is naive.hinge else lambda z: (1 - z) ** 2
         scores = decode(floats(margins), code, decoding="loss", loss=rule)
         assert_scores(scores, [naive.loss(row, code.tolist(), function) for row in margins])
@@ -524,7 +524,7 @@ def test_another_decoding_is_checked_when_it_is_used():
         model.set_params(decoding="sum", loss="hinge").predict(X)
 
 
-# ---- mistakes ------------------------------------------------------------------------------------
+# ---- wrong input ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("code", "words"),
     [
@@ -541,7 +541,7 @@ def test_another_decoding_is_checked_when_it_is_used():
         ([["x", "y", "z"]], "no matrix of numbers"),
     ],
 )
-def test_codes_that_make_no_sense(code, words):
+def test_wrong_codes(code, words):
     X, y = np.eye(3), ["a", "b", "c"]
     with pytest.raises(ParameterError, match=words) as caught:
         DecodedClassifier(LinearSVM(), code=code).fit(X, y)
@@ -569,7 +569,7 @@ def test_codes_that_make_no_sense(code, words):
         ),
     ],
 )
-def test_parameters_that_make_no_sense(parameters, words):
+def test_wrong_parameters(parameters, words):
     X, y = np.eye(4), list("abcd")
     model = DecodedClassifier(GaussianNB()).set_params(**parameters)
     with pytest.raises(ParameterError, match=words) as caught:
@@ -577,7 +577,7 @@ def test_parameters_that_make_no_sense(parameters, words):
     assert "\n" not in str(caught.value)
 
 
-def test_answers_that_make_no_sense():
+def test_wrong_answers():
     code = code_matrix("ovo", 3)
     for outputs, rule, words in [
         ([[1.0, 2.0]], "hamming", "3 columns"),

@@ -47,7 +47,7 @@ def assert_as_defined(positions, method, **options):
 @pytest.mark.parametrize("method", RULES)
 @settings(max_examples=20)
 @given(positions=tables())
-def test_rules_are_as_defined(method, positions):
+def test_rules_equal_definition(method, positions):
     assert_as_defined(positions, method)
     listed = ~np.isnan(positions)
     counts = listed.sum(axis=1)
@@ -61,7 +61,7 @@ def test_rules_are_as_defined(method, positions):
 
 
 @given(positions=tables(), k=st.integers(1, 8), unlisted=st.sampled_from(["last", "unknown"]))
-def test_options_are_as_defined(positions, k, unlisted):
+def test_options_equal_definition(positions, k, unlisted):
     if np.isnan(positions).all(axis=1).any():
         unlisted = "last"
     p = len(positions)
@@ -75,7 +75,7 @@ def test_options_are_as_defined(positions, k, unlisted):
 @pytest.mark.parametrize("method", RULES)
 @settings(max_examples=20)
 @given(positions=tables(), data=st.data())
-def test_lists_have_no_names_and_features_no_favours(method, positions, data):
+def test_order_of_lists_and_features_does_not_matter(method, positions, data):
     combined = combine_rankings(positions, method)
     lists = data.draw(st.permutations(range(positions.shape[1])))
     permuted = combine_rankings(positions[:, lists], method)
@@ -114,7 +114,7 @@ def test_the_statistic_of_k_first_may_tie_where_lists_are_unanimous():
     assert combined.order.tolist() == [0, 2, 1]
 
 
-def test_unanimous_lists_need_not_be_followed_where_gaps_are_unknown():
+def test_unanimous_lists_need_not_be_followed_with_unknown_features():
     nan = np.nan
     positions = [[1, 1, 2], [2, 2, nan], [nan, nan, 1], [3, 3, nan]]
     assert combine_rankings(positions, "best", unlisted="unknown").order.tolist() == [0, 2, 1, 3]
@@ -127,7 +127,7 @@ def test_unanimous_lists_need_not_be_followed_where_gaps_are_unknown():
 
 @pytest.mark.parametrize("method", ["condorcet", "schulze"])
 @given(positions=tables(p=6))
-def test_one_who_defeats_all_is_first_and_one_whom_all_defeat_last(method, positions):
+def test_condorcet_winner_is_first_and_loser_last(method, positions):
     p = len(positions)
     lists = naive.complete_lists(naive.read(positions.tolist()), p)
     combined = combine_rankings(positions, method)
@@ -165,8 +165,8 @@ def test_borda_and_k_of_all_are_the_average(positions, tie_sd):
     average = combine_rankings(positions, "average-sd", tie_sd=tie_sd)
     borda = combine_rankings(positions, "borda")
     assert borda.scores == pytest.approx(p * average.scores, rel=1e-12, abs=1e-12)
-    all_places = combine_rankings(positions, "k-first", k=p)
-    for other in (borda, all_places, combine_rankings(positions, "k-first", k=1.0)):
+    k_of_all = combine_rankings(positions, "k-first", k=p)
+    for other in (borda, k_of_all, combine_rankings(positions, "k-first", k=1.0)):
         assert other.ties == average.ties
         assert (average.scores[other.order] == average.scores[average.order]).all()
     if p > 1:
@@ -183,7 +183,7 @@ def test_k_is_a_tenth_by_default_and_at_least_one():
         assert combined.order.tolist() == combine_rankings(positions, k=k / p).order.tolist()
 
 
-def test_percentiles_are_numpys():
+def test_percentiles_equal_numpy():
     rng = np.random.default_rng(0)
     for n_lists in range(1, 9):
         positions = np.column_stack([rng.permutation(30) + 1 for _ in range(n_lists)])
@@ -225,7 +225,7 @@ def test_spreads_over_differently_many_lists_are_exact():
     for tie_sd in ("larger", "smaller"):
         combined = assert_as_defined(positions, "average-sd", unlisted="unknown", tie_sd=tie_sd)
         assert combined.ties >= 40
-    # equal means of 4 and of 2 lists: places 1, 5, 2, 4 spread less than 1, 5
+    # equal means of 4 and of 2 lists: positions 1, 5, 2, 4 spread less than 1, 5
     lists = ["Xabcd", "abcdX", "aXbcd", "abcXd", "Yabcd", "abcdY"]
     positions, names = positions_of(map(list, lists))
     combined = combine_rankings(positions, "average-sd", unlisted="unknown")
@@ -293,7 +293,7 @@ def test_stuarts_q_is_exact_where_the_recursion_of_aerts_is_not():
         assert logs == pytest.approx([naive.logarithm(q) for q in exact], rel=1e-12, abs=1e-12)
 
 
-def test_stuarts_q_is_the_probability_that_it_is_said_to_be():
+def test_stuarts_q_is_the_probability_of_random_lists():
     rng = np.random.default_rng(0)
     draws = np.sort(rng.random((200_000, 4)), axis=1)
     for x in ([0.2, 0.5, 0.6, 0.9], [0.4, 0.4, 0.9, 1.0], [0.7, 0.8, 0.8, 0.8]):
@@ -341,7 +341,7 @@ def test_p_values_belong_to_two_rules_only():
         assert has_p_values == (method in ("robust-rank", "stuart"))
 
 
-# ---- mistakes ------------------------------------------------------------------------------------
+# ---- wrong input ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("positions", "words"),
     [
@@ -357,7 +357,7 @@ def test_p_values_belong_to_two_rules_only():
         (np.empty((2, 0)), "2 features in 0 lists"),
     ],
 )
-def test_errors_name_what_is_no_list(positions, words):
+def test_invalid_lists_are_named(positions, words):
     with pytest.raises(DataError, match=words) as caught:
         combine_rankings(positions)
     assert "\n" not in str(caught.value)
@@ -400,7 +400,7 @@ def test_p_values_can_be_left_out(method):
         ("condorcet", {"n_jobs": 0}, "n_jobs=0"),
     ],
 )
-def test_options_that_make_no_sense_are_named(method, options, words):
+def test_wrong_options_are_named(method, options, words):
     with pytest.raises(ParameterError, match=words):
         combine_rankings([[1, 1], [2, 2], [3, 3]], method, **options)
 
@@ -439,6 +439,6 @@ def test_lists_of_names_become_positions():
         (["ab"], None, "list 1 is the text 'ab'"),
     ],
 )
-def test_lists_that_make_no_sense_are_named(lists, names, words):
+def test_invalid_lists_of_names_are_named(lists, names, words):
     with pytest.raises(DataError, match=words):
         positions_of(lists, names)

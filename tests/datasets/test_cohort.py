@@ -102,7 +102,7 @@ def test_the_seed_decides(cohort):
     assert columns_of(reseeded, "causal") != columns_of(cohort, "causal")
 
 
-def test_gaps_are_all_that_a_missing_rate_changes(cohort):
+def test_missing_rate_changes_missing_values_only(cohort):
     full = make_cohort(missing_rate=0).frame
     assert sum(full.null_count().row(0)) == 0
     assert (cohort.y == full["outcome"].to_numpy()).all()
@@ -111,7 +111,7 @@ def test_gaps_are_all_that_a_missing_rate_changes(cohort):
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.4])
-def test_missing_values_are_as_many_as_asked(rate):
+def test_number_of_missing_values(rate):
     X = make_cohort(missing_rate=rate).X
     missing = {name: count for name, count in X.null_count().row(0, named=True).items() if count}
     assert set(missing.values()) == {round(rate * 300)}
@@ -126,8 +126,8 @@ def test_missing_values_gather_in_one_ward_and_on_one_plate():
     assert by_ward["ward"][-1] == 21
     assert 3.5 < by_ward["crp"][-1] / by_ward["crp"][:-1].mean() < 6.5
     assert by_ward["smoker"].max() < 2 * by_ward["smoker"].min()
-    gappy = [name for name in frame.columns if name[0] == "G" and frame[name].null_count()]
-    by_plate = frame.group_by("plate").agg(pl.col(gappy).is_null().mean()).drop("plate")
+    incomplete = [name for name in frame.columns if name[0] == "G" and frame[name].null_count()]
+    by_plate = frame.group_by("plate").agg(pl.col(incomplete).is_null().mean()).drop("plate")
     shares = np.sort(by_plate.to_numpy(), axis=0)
     assert (shares[-1] > 2.5 * shares[-2]).all()
 
@@ -298,7 +298,7 @@ def test_bad_arguments_are_named(arguments, message):
     assert "\n" not in str(caught.value)
 
 
-def test_the_demo_writes_what_it_says(example, tmp_path, monkeypatch, capsys, cohort):
+def test_output_of_the_demo(example, tmp_path, monkeypatch, capsys, cohort):
     monkeypatch.chdir(tmp_path)
     example["main"]()
     printed = capsys.readouterr().out

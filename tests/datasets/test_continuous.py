@@ -124,7 +124,7 @@ def standardise(problem, columns):
     return stats.zscore(problem.X.select(columns).to_numpy())
 
 
-def test_madelon_columns_are_what_their_roles_say(madelon):
+def test_madelon_columns_have_their_roles(madelon):
     relevant = standardise(madelon, [column for (column,) in madelon.relevant])
     combined = standardise(madelon, madelon.redundant["combinations"])
     repeats = standardise(madelon, madelon.redundant["repeats"])

@@ -188,7 +188,7 @@ def test_tiers_serve_the_position_statistics():
         ({"relevant_tiers": {"best": ("f2",)}}, "give every relevant column one tier"),
     ],
 )
-def test_a_contradiction_is_no_problem(change, message):
+def test_contradictions_are_refused(change, message):
     parts = {
         "name": "mine",
         "X": pl.DataFrame({"f1": [1, 2, 3], "f2": [3, 1, 2]}),

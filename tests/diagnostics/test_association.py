@@ -71,7 +71,7 @@ def test_names_and_schema():
     assert associations(frame, ["ward"])[0].tolist() == [1.0, 0.0]
     labels = associations(frame, ["ward"], schema=Schema(categorical=["ward", "x"]))
     assert labels[0].tolist() == [1.0, 0.0]
-    with pytest.raises(DataError, match="no column 'age'"):
+    with pytest.raises(DataError, match="'age' is no column of the table"):
         associations(frame, ["age"])
-    with pytest.raises(DataError, match="positions go from 0 to 1"):
+    with pytest.raises(DataError, match="positions run from 0 to 1"):
         associations(frame, [2])

@@ -43,7 +43,7 @@ def test_other_units_and_other_names():
             "fahrenheit": 1.8 * x + 32,
             "minus": -x / 7,
             "curved": np.exp(x),
-            "gaps elsewhere": np.where(np.arange(50) == 5, np.nan, np.nan_to_num(x)),
+            "missing elsewhere": np.where(np.arange(50) == 5, np.nan, np.nan_to_num(x)),
             "g": np.array(["r", "s", "t"])[g],
             "h": np.array(["k", "i", "j"])[g],
             "number": np.array([9, 2, 4])[g],

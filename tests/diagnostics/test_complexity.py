@@ -100,7 +100,7 @@ def test_trees_and_spheres_without_ties(seed, n, p):
     assert values["T1"] == pytest.approx(naive.spheres(D, y.tolist()) / n)
 
 
-def test_distances_kept_or_not_are_the_same(monkeypatch):
+def test_cached_distances_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1100, 4)), rng.integers(0, 2, 1100)
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -126,7 +126,7 @@ def test_direction_by_the_pseudo_inverse():
         assert ratio == pytest.approx(naive.direction(X, y == 0), rel=1e-6)
 
 
-def test_directions_of_few_columns_know_no_units():
+def test_directions_of_few_columns_do_not_depend_on_units():
     X, y = load_breast_cancer(return_X_y=True)
     a = complexity(X, y, measures=["F1v"]).values["F1v"]
     b = complexity(X * np.geomspace(1e-3, 1e3, X.shape[1]), y, measures=["F1v"]).values["F1v"]
@@ -250,7 +250,7 @@ def test_no_row_is_its_own_neighbour():
     assert distances.nearest(np.array([0, 0, 1, 1])).wrong.tolist() == [0, 0, 1, 0]
 
 
-def test_names_of_rows_do_not_tell_classes_apart():
+def test_identifiers_do_not_separate_classes():
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"id": [f"p{i}" for i in range(60)], "x": rng.normal(size=60)})
     assert complexity(table, ["a", "b"] * 30).separating_columns == ()
@@ -258,7 +258,7 @@ def test_names_of_rows_do_not_tell_classes_apart():
     assert complexity(ward, ["a", "b"] * 30).separating_columns == ("ward",)
 
 
-def test_columns_tell_apart_in_the_table_and_not_in_the_sample_only():
+def test_separating_columns_separate_all_rows_of_the_table():
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = np.c_[y + rng.uniform(0, 0.5, 400), y + rng.uniform(0, 0.5, 400)]
@@ -282,7 +282,7 @@ def test_classes_that_do_not_vary_have_an_infinite_ratio():
     assert complexity(np.zeros((8, 2)), [0, 1] * 4, measures=["F1v"]).values["F1v"] == 0
 
 
-def test_one_certain_pair_does_not_make_the_best_column():
+def test_one_separated_pair_does_not_make_the_best_column():
     y = np.repeat([0, 1, 2], [40, 40, 2])
     X = np.random.default_rng(0).normal(size=(82, 2))
     X[:, 1] += 5 * (y == 1) - 5 * (y == 2)
@@ -340,7 +340,7 @@ def test_the_figures_of_the_book(data_folder):
     X = table.drop("class", "split", strict=False)
     filled = X.with_columns(pl.all().fill_nan(None).fill_null(strategy="mean"))
     result = complexity(filled, table["class"], measures=["F1", "IR"])
-    assert result.values["F1"] == pytest.approx(2.91, abs=0.005)  # gaps as means
+    assert result.values["F1"] == pytest.approx(2.91, abs=0.005)  # missing values as means
     assert result.values["IR"] == pytest.approx(1.04, abs=0.005)
 
 

@@ -105,7 +105,7 @@ def test_pairs_are_all_that_reach_the_threshold(columns, measure, threshold):
         assert column == max(members, key=lambda f: (partners[f], -f))
 
 
-def test_spearman_is_scipys():
+def test_spearman_equals_scipy():
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(40, 6)), 1)
     expected = np.abs(scipy.stats.spearmanr(X).statistic)
@@ -224,16 +224,16 @@ def test_memory_threads_and_layout_change_no_bit(measure, small_blocks, monkeypa
             assert np.array_equal(
                 redundancy(table, threshold=0.2, measure=measure, n_jobs=n_jobs).pairs, pairs
             )
-    assert sum(loads) > 12 * 75 * 2  # blocks that had no room were loaded again
+    assert sum(loads) > 12 * 75 * 2  # blocks beyond the memory limit were loaded again
 
 
-def test_a_memory_limit_is_kept_to():
+def test_a_memory_limit_is_respected():
     columns = UnitColumns(DenseSource(np.zeros((1000, 5000))))
     for memory in (1 << 20, 1 << 24, 1 << 28):
         width, n_blocks = search._plan(columns, memory)
         n_bytes = (n_blocks + 1) * width * columns.bytes_per_column
         assert n_bytes <= memory or (width, n_blocks) == (search.LEAST_BLOCK, 1)
-        # what is read until it is a block, or left of one, has room as well
+        # and data that are being read into a block, or are left of one
         assert n_bytes + width * columns.bytes_per_column <= memory or n_blocks == 1
     assert search._plan(columns, 1 << 40)[0] == search.BLOCK
 
@@ -307,7 +307,7 @@ def test_levels_of_a_table_on_disk_are_cut_once(tmp_path, monkeypatch):
     )
     with scan(tmp_path / "X.npy") as table:
         result = redundancy(table, threshold=0.5, measure="information", memory_limit="1MB")
-    # to know how many there are, and to write them; not with every block of columns
+    # once to count the levels and once to write them, not for every block of columns
     assert len(cut) == 2 * len(set(cut))
     expected = redundancy(X, threshold=0.5, measure="information")
     assert np.array_equal(result.pairs, expected.pairs)
@@ -426,7 +426,11 @@ def test_some_columns_by_name():
     result = redundancy(frame, threshold=0.9, columns=["b"])
     assert result.table().rows() == [("a", "b", 1.0)]
     assert redundancy(frame, threshold=0.9, columns=["c", 2]).table().height == 0
-    for columns, message in ((["d"], "no column 'd'"), ([3], "from 0 to 2"), ([1.5], "column 1.5")):
+    for columns, message in (
+        (["d"], "'d' is no column"),
+        ([3], "from 0 to 2"),
+        ([1.5], "column 1.5"),
+    ):
         with pytest.raises(DataError, match=message):
             redundancy(frame, threshold=0.9, columns=columns)
     for parameters, message in (
@@ -440,7 +444,7 @@ def test_some_columns_by_name():
         redundancy(np.tile(frame.to_numpy(), 3), threshold=0.9, columns=[0], max_pairs=1)
 
 
-def test_what_is_no_table_is_named(tmp_path):
+def test_arguments_that_are_no_table(tmp_path):
     for X, message in (
         ("table.csv", "X is the path 'table.csv': open it with featly.scan"),
         (tmp_path, "open it with featly.scan"),
@@ -454,7 +458,7 @@ def test_what_is_no_table_is_named(tmp_path):
         assert "\n" not in str(raised.value)
 
 
-def test_lists_that_have_no_room_are_refused():
+def test_lists_that_exceed_memory_are_refused():
     X = np.random.default_rng(0).normal(size=(20, 10))
     with pytest.raises(ParameterError, match=r"lists of so many for 10 columns take 1.6\d* TB"):
         redundancy(X, neighbours=10**10)
@@ -510,7 +514,7 @@ def test_ctrl_c_stops(options, small_blocks):
         ({"threshold": 0.01, "max_pairs": 5}, "more than max_pairs=5 pairs reach threshold=0.01"),
     ],
 )
-def test_senseless_parameters_are_named(parameters, message):
+def test_wrong_parameters(parameters, message):
     X = np.random.default_rng(0).normal(size=(20, 10))
     with pytest.raises(ParameterError, match=re.escape(message)):
         redundancy(X, **parameters)
@@ -591,13 +595,13 @@ def test_ranks_of_a_table_on_disk_are_made_once_and_hide_no_infinite_value(tmp_p
 
 
 @pytest.mark.parametrize("options", [{"device": "cpu"}, {"columns": [1]}], ids=str)
-def test_what_the_cpu_compares_is_fetched_from_a_device(options, monkeypatch):
+def test_arrays_on_a_device_are_copied_for_the_cpu(options, monkeypatch):
     class Lying:
         """An array that cannot be read where it lies."""
 
     X, on_device = np.random.default_rng(0).normal(size=(30, 4)), Lying()
     monkeypatch.setattr(
-        "featly.diagnostics.redundancy.on_host",
+        "featly.diagnostics.redundancy.ensure_on_host",
         lambda argument: X if argument is on_device else argument,
     )
     result = redundancy(on_device, threshold=0.01, **options)

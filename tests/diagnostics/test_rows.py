@@ -108,7 +108,7 @@ def test_columns_without_any_value():
     assert not len(suspect_rows(np.full((20, 2), np.nan), np.arange(20) % 2).outliers)
 
 
-def test_gaps_are_not_blamed_on_a_number():
+def test_no_column_is_named_for_missing_values():
     X = np.random.default_rng(0).normal(size=(60, 2))
     X[5] = 0.1, -0.2
     words = {f"g{f}": ["a"] * 5 + [None if f % 2 else "z"] + ["a"] * 54 for f in range(12)}
@@ -117,7 +117,7 @@ def test_gaps_are_not_blamed_on_a_number():
     assert suspects.outlier_columns == [""]
 
 
-def test_machines_have_not_seen_the_rows_they_judge():
+def test_machines_are_not_trained_on_the_rows_that_they_predict():
     Z = np.random.default_rng(0).normal(size=(40, 300))  # any labels can be learnt by heart
     y, fold = np.arange(40) % 2, np.arange(40) // 4
     margins = left_out_margins(Z, y, 2, fold, np.ones(40, bool), None)
@@ -132,7 +132,7 @@ def test_a_rare_class_is_not_called_mislabelled():
     assert not len(suspect_rows(X, y).mislabelled)
 
 
-def test_rows_are_found_wherever_they_stand():
+def test_rows_are_found_at_any_position():
     X, y = blobs(n=80)
     y[5] = "b"
     X[50, 4] = 40
@@ -142,7 +142,7 @@ def test_rows_are_found_wherever_they_stand():
     assert order[suspects.outliers].tolist() == [50]
 
 
-def test_mixed_columns_with_gaps():
+def test_mixed_columns_with_missing_values():
     X, y = blobs(n=120)
     table = pl.DataFrame(X).with_columns(
         pl.Series("sex", ["f", "m", None] * 40), pl.Series("empty", [None] * 120, dtype=pl.Float64)
@@ -171,7 +171,7 @@ def test_without_classes_and_with_many():
     assert "1 suspected mislabelled" in str(suspects)
 
 
-def test_tables_with_nothing_to_say():
+def test_constant_and_tiny_tables():
     assert not len(suspect_rows(np.zeros((30, 2)), np.arange(30) % 2).outliers)
     assert not len(suspect_rows([[0.0], [9.0], [1.0]], [0, 1, 0]).outliers)
     text = pl.DataFrame({"g": ["a", "b"] * 10})

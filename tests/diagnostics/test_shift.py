@@ -12,7 +12,7 @@ from tests.reference import complexity as naive
 
 @st.composite
 def two_tables(draw):
-    """Numbers and levels with ties and gaps, columns that are constant or empty in one table."""
+    """Draw numbers and levels with ties and missing values; some columns constant or empty."""
     sizes = draw(st.tuples(st.integers(2, 8), st.integers(2, 8)))
     number = st.sampled_from([0.0, 1.0, 1.5, -3.0, None])
     level = st.sampled_from(["a", "b", "c", None])
@@ -85,7 +85,7 @@ def test_p_values_are_uniform_without_a_shift():
             assert (p <= level).mean() >= level - error - 0.05  # ties make them a little larger
 
 
-def test_a_shift_is_found_where_it_is():
+def test_a_shift_is_found_in_its_column():
     rng = np.random.default_rng(3)
     first, second = rng.normal(size=(60, 50)), rng.normal(size=(50, 50))
     second[:, 7] += 2
@@ -123,7 +123,7 @@ def test_large_tables_are_sampled_for_the_test_only():
     assert result.distance == pytest.approx(peer)
 
 
-def test_gaps_alone_are_a_difference():
+def test_missing_values_alone_are_a_difference():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(80, 2))
     X[40:60, 1] = np.nan

@@ -40,7 +40,7 @@ def is_diagonal(K):
 
 @given(mixed_tables(), st.sampled_from([0.2, 1]), st.sampled_from([1.5, 2.0]))
 @settings(max_examples=25)
-def test_ranking_is_that_of_the_alternation(table, step, norm):
+def test_equals_alternating_reference(table, step, norm):
     columns, y = table
     kinds = ["categorical" if name[0] == "c" else "continuous" for name in columns]
     grams = [clinical_gram(v, k) for v, k in zip(columns.values(), kinds, strict=True)]
@@ -76,7 +76,7 @@ def mixed_table(n=80, seed=0):
     ), y
 
 
-def test_what_tells_the_classes_apart_comes_first():
+def test_informative_columns_come_first():
     frame, y = mixed_table()
     rfe = MKLRFE(n_features_to_select=3).fit(frame, y)
     assert set(rfe.get_feature_names_out()) == {"dose", "age", "grade"}
@@ -110,7 +110,7 @@ def test_rows_and_columns_in_any_order():
         assert [names[f] for f in rfe.order_] == [frame.columns[f] for f in expected.order_]
 
 
-def test_rows_in_any_order_where_no_column_is_of_use():
+def test_rows_in_any_order_without_a_useful_column():
     """Coarse columns and unequal classes: w = 0 is optimal, only rounding is left."""
     rng = np.random.default_rng(5)
     X, y = rng.integers(0, 2, size=(60, 6)), (np.arange(60) < 6).astype(int)
@@ -122,7 +122,7 @@ def test_rows_in_any_order_where_no_column_is_of_use():
         assert rfe.order_.tolist() == expected.order_.tolist()
 
 
-def test_a_column_that_knows_every_row_is_no_use():
+def test_columns_without_equal_values_have_importance_0():
     """Without any value, or with the names of the rows: nothing else changes when they come."""
     frame, y = mixed_table()
     expected = MKLRFE(step=1).fit(frame, y)
@@ -141,15 +141,15 @@ def test_a_column_that_knows_every_row_is_no_use():
     order = [names[f] for f in with_keep.order_]
     assert order[:2] == ["empty", "patient"]
     assert order[2:-1] == [frame.columns[f] for f in expected.order_]
-    places = [names.index(name) for name in frame.columns]
+    positions = [names.index(name) for name in frame.columns]
     for other in (rfe, with_keep):
-        assert other.criterion_[places].tolist() == expected.criterion_.tolist()
+        assert other.criterion_[positions].tolist() == expected.criterion_.tolist()
     only = MKLRFE().fit(wider.select("empty", "patient"), y)
     assert only.order_.tolist() == [0, 1]
     assert only.duality_gap_.tolist() == [0.0, 0.0]
 
 
-def test_sparse_is_dense():
+def test_sparse_equals_dense():
     rng = np.random.default_rng(3)
     X = np.where(rng.random((40, 60)) < 0.2, rng.normal(size=(40, 60)), 0.0)
     y = np.arange(40) % 2
@@ -195,7 +195,7 @@ def test_wrong_parameters_are_named(parameters, word):
         MKLRFE(**parameters).fit(frame, y)
 
 
-def test_too_many_rows_are_refused_with_a_way_out(monkeypatch):
+def test_too_many_rows_raise_an_error_with_a_remedy(monkeypatch):
     frame, y = mixed_table()
     monkeypatch.setattr(mkl_rfe, "MOST_ROWS", 79)
     with pytest.raises(DataError, match=r"80 rows.*79.*SVMRFE\(kernel='clinical'\)"):
@@ -207,7 +207,7 @@ def test_a_poor_solution_warns():
     with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         MKLRFE(C=10, max_iter=1, step=20).fit(frame, y)
     assert caught[0].filename == __file__  # it points at the caller
-    MKLRFE(C=10, max_iter=1, step=20, tolerance=2.0).fit(frame, y)  # as asked for
+    MKLRFE(C=10, max_iter=1, step=20, tolerance=2.0).fit(frame, y)  # within its tolerance
 
 
 def test_two_rows_and_one_column():

@@ -39,9 +39,7 @@ def blocks_of(columns):
     st.sampled_from([1.0, 0.05]),
 )
 @settings(max_examples=25)
-def test_ranking_is_that_of_the_loop_around_a_generic_program(
-    seed, formulation, importance, how, C
-):
+def test_equals_loop_around_a_generic_solver(seed, formulation, importance, how, C):
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(6, 13)), int(rng.integers(2, 4))
     y = rng.permutation(np.arange(n) % k)
@@ -126,7 +124,7 @@ def test_without_the_square_matrix(formulation, monkeypatch):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_a_prior_is_a_wider_column_dropped_by_its_own_weight(formulation):
+def test_a_prior_widens_a_column_that_is_dropped_by_its_own_weight(formulation):
     X, y = expression(n=40, p=10)
     X = (X - X.mean(0)) / X.std(0)
     wide = X.copy()
@@ -150,7 +148,7 @@ def test_keep():
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_sparse_is_dense(formulation):
+def test_sparse_equals_dense(formulation):
     rng = np.random.default_rng(3)
     X = np.where(rng.random((40, 60)) < 0.2, rng.normal(size=(40, 60)), 0.0)
     y = np.arange(40) % 3
@@ -233,7 +231,7 @@ def test_missing_values_are_refused():
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_ctrl_c_keeps_what_was_ranked(formulation):
+def test_ctrl_c_keeps_ranked_columns(formulation):
     X, y = expression(p=30)
     whole = MulticlassSVMRFE(formulation=formulation, step=1).fit(X, y)
 

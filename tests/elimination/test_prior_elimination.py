@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from featly import MKLRFE, SVMRFE, ConvergenceWarning, SchemaError, SchemaWarning
 from featly.core.kernels.clinical import ClinicalColumns, number_positions, ranges
 from featly.core.sources import DenseSource
-from featly.core.svm.backward import eliminate_small
-from featly.elimination import clinical_svm, linear_svm, svm_rfe
+from featly.elimination import clinical_svm, linear_svm
 from featly.elimination.clinical_svm import ClinicalMachine
 from featly.elimination.linear_svm import LinearMachine
 from featly.elimination.rfe import schedule
-from tests.elimination.test_svm_rfe import blocks_of, expression
+from tests.elimination.test_svm_rfe import blocks_of, check_rounds, expression
 from tests.reference import prior_elimination as naive
 from tests.reference.clinical import column_kernel
 from tests.reference.mkl import clinical_gram
@@ -142,9 +141,9 @@ def test_mkl_ranking_is_that_of_kernels_multiplied_by_hand(seed, norm):
     assert rfe.criterion_ == pytest.approx(np.array(criterion), rel=1e-3)
 
 
-# ---- no prior -------------------------------------------------------------------------------
+# ---- no prior ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
-def test_a_prior_that_favours_none_changes_no_bit(method):
+def test_equal_priors_change_no_bit(method):
     X, y = expression(n=40, p=30)
     expected = method.set_params(schema=None).fit(X, y)
     snapshots = [getattr(expected, name) for name in ("order_", "scores_", "criterion_")]
@@ -175,7 +174,7 @@ def test_only_ratios_of_a_prior_count(method):
     method.set_params(schema=None)
 
 
-# ---- what it is for -------------------------------------------------------------------------
+# ---- effect of the prior -------------------------------------------------------------------------
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("C", [0.01, 1.0])
 @pytest.mark.parametrize("seed", range(4))
@@ -228,7 +227,7 @@ def test_weights_of_kernels_grow_with_a_power_of_the_prior():
 
 
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
-def test_a_favoured_column_moves_up_and_keep_goes_before_it(method):
+def test_a_column_with_a_prior_rises_but_not_above_columns_to_keep(method):
     X, y = expression(n=40, p=60)
     plain = method.set_params(schema=None).fit(X, y)
     weak = int(plain.order_[25])
@@ -267,7 +266,7 @@ def test_scores_are_rounds_and_shares():
     assert rfe.criterion_ == pytest.approx(wide.criterion_ * beta**2, rel=1e-9)
 
 
-def test_mkl_columns_that_take_no_part_leave_the_prior_of_others_in_place():
+def test_mkl_columns_without_a_kernel_do_not_shift_the_prior_of_others():
     X, y = expression(n=30, p=6)
     names = [f"patient {i}" for i in range(30)]
     frame = pl.DataFrame(X).with_columns(name=pl.Series(names))
@@ -280,7 +279,7 @@ def test_mkl_columns_that_take_no_part_leave_the_prior_of_others_in_place():
     assert rfe.table()["feature"][:5].to_list() == expected.table()["feature"][:5].to_list()
 
 
-# ---- all ways lead to the same ranking ------------------------------------------------------
+# ---- all solvers give the same ranking -----------------------------------------------------------
 @given(
     st.integers(0, 10_000),
     st.sampled_from([0.2, 1, 3]),
@@ -288,42 +287,23 @@ def test_mkl_columns_that_take_no_part_leave_the_prior_of_others_in_place():
     st.booleans(),
 )
 @settings(max_examples=40)
-def test_the_loop_for_small_tables_goes_the_general_way(seed, step, C, standardize):
+def test_every_round_drops_the_smallest_weights_of_a_machine_solved_anew(
+    seed, step, C, standardize
+):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(4, 40)), int(rng.integers(2, 60))
     X = rng.normal(size=(n, p)) if seed % 2 else rng.integers(-2, 3, (n, p)) * 1.0
     if p > 3:
         X[:, 1], X[:, 2] = X[:, 0], 1.0
     y = rng.permutation(np.arange(n) % 2)
-    prior = dict(enumerate(rng.choice([1, 2, 10, 30], p).tolist()))
-    parameters = {"step": step, "C": C, "standardize": standardize, "schema": {"prior": prior}}
+    prior = rng.choice([1.0, 2.0, 10.0, 30.0], p)
+    schema = {"prior": dict(enumerate(prior.tolist()))}
+    rfe = SVMRFE(step=step, C=C, standardize=standardize, schema=schema)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        small = fit_quietly(SVMRFE(**parameters), X, y)
-        general = fit_quietly(SVMRFE(**parameters, verbose=lambda done, total: None), X, y)
-    assert small.order_.tolist() == general.order_.tolist()
-    assert small.round_.tolist() == general.round_.tolist()
-    assert small.criterion_ == pytest.approx(general.criterion_, rel=1e-6, abs=1e-12)
-    assert small.scores_ == pytest.approx(general.scores_, rel=1e-6, abs=1e-9)
-
-
-@pytest.fixture
-def small_results(monkeypatch):
-    """Results of the loop for small tables; None where it gave up."""
-    results = []
-
-    def record_result(*arguments):
-        results.append(eliminate_small(*arguments))
-        return results[-1]
-
-    monkeypatch.setattr(svm_rfe, "eliminate_small", record_result)
-    return results
-
-
-def test_small_tables_take_the_loop(small_results):
-    X, y = expression(p=40)
-    SVMRFE(schema={"prior": {3: 10}}).fit(X, y)
-    assert small_results[0] is not None
+        fit_quietly(rfe, X, y)
+    assume(rfe.duality_gap_.max() < 1e-9)
+    check_rounds(rfe, X, y, C, [], prior / prior.min(), standardize)
 
 
 @pytest.mark.parametrize(("n", "p"), [(80, 12), (300, 40)])
@@ -357,7 +337,7 @@ def test_clinical_kernel_without_its_matrix(monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "clinical"])
-def test_sparse_is_dense(kernel):
+def test_sparse_equals_dense(kernel):
     rng = np.random.default_rng(3)
     X = np.where(rng.random((40, 60)) < 0.2, rng.normal(size=(40, 60)), 0.0)
     y, schema = np.arange(40) % 2, {"prior": {4: 10, 9: 3}}
@@ -367,18 +347,16 @@ def test_sparse_is_dense(kernel):
     assert sparse.criterion_ == pytest.approx(dense.criterion_, rel=1e-7)
 
 
-@pytest.mark.parametrize("verbose", [False, lambda done, total: None], ids=["loop", "general"])
-def test_what_is_left_beside_a_wide_column_is_as_exact_as_by_itself(verbose, small_results):
+def test_columns_beside_a_wide_one_are_as_exact_as_alone():
     """The rounding errors of taking columns out of a matrix that a wide one fills add up."""
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(12, 1500)), np.arange(12) % 2
     schema = {"prior": {0: 100}, "keep": [0]}
-    rfe = SVMRFE(step=1, schema=schema, verbose=verbose).fit(X, y)
+    rfe = SVMRFE(step=1, schema=schema).fit(X, y)
     last = np.sort(rfe.order_[:8])
     alone = SVMRFE(step=1, schema=schema).fit(X[:, last], y)
     assert last[alone.order_].tolist() == rfe.order_[:8].tolist()
-    # without a fresh matrix now and then it is 1.4e-10, and the loop gives up
-    assert verbose or small_results[0] is not None
+    # without a fresh matrix now and then it is 1.4e-10
     assert alone.criterion_ == pytest.approx(rfe.criterion_[last], rel=6e-11)
 
 
@@ -415,18 +393,16 @@ def test_clinical_matrix_is_rebuilt_once_the_wide_columns_are_gone():
     assert machine.criterion() == pytest.approx(fresh.criterion(), rel=1e-12)
 
 
-# ---- rounding -------------------------------------------------------------------------------
+# ---- rounding ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("C", [1e-3, 1.0])
-@pytest.mark.parametrize("kernel", ["linear", "general", "clinical", "mkl"])
-def test_rows_in_any_order_where_no_column_is_of_use(kernel, C):
-    """w = 0 is optimal: only rounding is left, and a prior must not blow it up."""
+@pytest.mark.parametrize("kernel", ["linear", "clinical", "mkl"])
+def test_rows_in_any_order_without_a_useful_column(kernel, C):
+    """w = 0 is optimal: weights are rounding errors, which a prior must not amplify."""
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 12)), (np.arange(60) < 12).astype(int)
     parameters = {"step": 1, "C": C}
     if kernel in ("clinical", "mkl"):
         X, y = rng.integers(0, 2, size=(60, 6)), (np.arange(60) < 6).astype(int)
-    if kernel == "general":  # not the loop for small tables
-        parameters |= {"verbose": lambda done, total: None}
     kinds = {"mkl": MKLRFE(**parameters), "clinical": SVMRFE(kernel="clinical", **parameters)}
     method = kinds.get(kernel, SVMRFE(**parameters))
     for beta in (2, 10) if kernel in kinds else (2, 10, 100):
@@ -448,7 +424,7 @@ def test_the_largest_prior_is_solved_as_well_as_none(method):
     method.set_params(schema=None)
 
 
-# ---- what is told ---------------------------------------------------------------------------
+# ---- warnings and errors -------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
 def test_a_prior_too_large_is_refused(method):
     X, y = expression(n=20, p=6)
@@ -461,7 +437,7 @@ def test_a_prior_too_large_is_refused(method):
 @pytest.mark.parametrize(
     "method", [SVMRFE(kernel="rbf"), SVMRFE(kernel="clinical", criterion="renormalised")]
 )
-def test_where_a_prior_means_nothing_it_is_said(method):
+def test_methods_that_ignore_a_prior_warn(method):
     X, y = expression(n=30, p=8)
     expected = method.set_params(schema=None).fit(X, y).scores_.copy()
     method.set_params(schema={"prior": {2: 1000}})
@@ -471,14 +447,13 @@ def test_where_a_prior_means_nothing_it_is_said(method):
     assert method._uses == ("keep",)
 
 
-def test_methods_say_what_they_use():
+def test_methods_declare_what_they_use():
     for method in METHODS:
         assert method._uses == ("keep", "prior")
 
 
 def test_a_poor_solution_names_the_prior_among_the_remedies(monkeypatch):
     X, y = expression(p=20)
-    monkeypatch.setattr(svm_rfe, "MOST_ROWS", 0)
     solve = linear_svm.SVMDual.solve
 
     def solve_worse(self, K, rank, trace=None):
@@ -492,18 +467,18 @@ def test_a_poor_solution_names_the_prior_among_the_remedies(monkeypatch):
         MKLRFE(C=10, max_iter=1, step=20, schema={"prior": {0: 2}}).fit(X, y)
 
 
-# ---- the paper's data -----------------------------------------------------------------------
+# ---- the paper's data ----------------------------------------------------------------------------
 @pytest.mark.parametrize("method", METHODS[:2], ids=NAMES[:2])
-def test_marker_genes_of_lymphoma_come_up(data_folder, method):
+def test_marker_genes_of_lymphoma_rise(data_folder, method):
     """Transferrin receptor and lactate dehydrogenase A, as in Helleputte and Dupont (2009)."""
     data = pl.read_parquet(data_folder / "dlbcl_shipp.parquet")
     frame, y = data.drop("class"), data["class"].to_numpy()
     genes = ["X01060_at", "X02152_at"]
-    places = [frame.columns.index(gene) for gene in genes]
-    plain = method.set_params(schema=None).fit(frame, y).ranking_[places].max()
+    positions = [frame.columns.index(gene) for gene in genes]
+    plain = method.set_params(schema=None).fit(frame, y).ranking_[positions].max()
     assert plain > 100
     for beta in (2, 10, 100):
         rfe = method.set_params(schema={"prior": dict.fromkeys(genes, beta)}).fit(frame, y)
-        assert rfe.ranking_[places].max() <= 10
+        assert rfe.ranking_[positions].max() <= 10
         assert rfe.duality_gap_.max() < 1e-6
     method.set_params(schema=None)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from featly import SVMRFE, ConvergenceWarning, DataError
 from featly.core.sources import DenseSource
-from featly.core.svm.backward import eliminate_small
-from featly.elimination import linear_svm, svm_rfe
+from featly.elimination import linear_svm
 from featly.elimination.rfe import eliminate, schedule
 from tests.reference.columns import atoms, standardise
 from tests.reference.svm import svm_rfe as naive_rfe
@@ -325,37 +324,46 @@ def small_tables(draw):
     st.booleans(),
     st.booleans(),
 )
-def test_the_loop_for_small_tables_goes_the_general_way(table, step, C, standardize, keep):
+def test_every_round_drops_the_smallest_weights_of_a_machine_solved_anew(
+    table, step, C, standardize, keep
+):
     X, y = table
-    schema = {"keep": [X.shape[1] - 1]} if keep else None
-    parameters = {"step": step, "C": C, "standardize": standardize, "schema": schema}
+    kept = [X.shape[1] - 1] if keep else []
+    rfe = SVMRFE(step=step, C=C, standardize=standardize, schema={"keep": kept})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        small = SVMRFE(**parameters).fit(X, y)
-        general = SVMRFE(**parameters, verbose=lambda done, total: None).fit(X, y)
-    assert small.order_.tolist() == general.order_.tolist()
-    assert small.round_.tolist() == general.round_.tolist()
-    assert small.criterion_ == pytest.approx(general.criterion_, rel=1e-6, abs=1e-12)
-    assert small.scores_ == pytest.approx(general.scores_, rel=1e-6, abs=1e-9)
-    assert small.duality_gap_.max() < 1e-6 or general.duality_gap_.max() > 1e-9
+        rfe.fit(X, y)
+    assume(rfe.duality_gap_.max() < 1e-9)
+    check_rounds(rfe, X, y, C, kept, np.ones(X.shape[1]), standardize)
 
 
-def test_small_tables_take_the_loop(monkeypatch):
-    X, y = expression(p=40)
-    results = []
-
-    def record_result(*arguments):
-        results.append(eliminate_small(*arguments))
-        return results[-1]
-
-    monkeypatch.setattr(svm_rfe, "eliminate_small", record_result)
-    SVMRFE().fit(X, y)
-    assert results[0] is not None
+def check_rounds(rfe, X, y, C, kept, prior, standardize):
+    """Compare every round with a machine that starts from nothing, on the columns then left."""
+    deviation = X.std(axis=0)
+    deviation[deviation <= 1e-12 * np.abs(X).max(axis=0)] = np.inf
+    Z = (X - X.mean(axis=0)) / (deviation if standardize else 1.0)
+    signs, prices = np.where(y == 1, 1.0, -1.0), np.full(len(y), C)
+    for number in range(rfe.round_.max() + 1):
+        left = np.flatnonzero(rfe.round_ >= number)
+        machine = linear_svm.LinearMachine(
+            DenseSource(Z[:, left] * prior[left]), signs, prices, Z[:, left].var(axis=0),
+            prior[left] ** 2,
+        )  # fmt: skip
+        weights = machine.criterion()
+        rounding = 1e-9 * weights.max(initial=0.0) + 1e-12
+        dropped = rfe.round_[left] == number
+        assert rfe.criterion_[left[dropped]] == pytest.approx(
+            weights[dropped], rel=1e-6, abs=rounding
+        )
+        is_free = ~np.isin(left, kept)
+        if is_free.any():
+            assert is_free[dropped].all()
+        others = weights[~dropped & is_free]
+        assert weights[dropped].max() <= others.min(initial=np.inf) * (1 + 1e-6) + rounding
 
 
 def test_a_poor_solution_warns(monkeypatch):
     X, y = expression(p=20)
-    monkeypatch.setattr(svm_rfe, "MOST_ROWS", 0)  # the loop for small tables does not come here
     monkeypatch.setattr(linear_svm.SVMDual, "solve", _spoil_solver(linear_svm.SVMDual.solve))
     with pytest.warns(ConvergenceWarning, match="round 0") as caught:
         SVMRFE(step=10).fit(X, y)

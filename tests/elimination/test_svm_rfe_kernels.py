@@ -70,7 +70,7 @@ def naive_clinical_rfe(frame, y, C, criterion, step=0.2):
 
 @pytest.mark.parametrize("criterion", ["margin", "renormalised"])
 @pytest.mark.parametrize("seed", range(4))
-def test_clinical_ranking_is_that_of_the_definition(criterion, seed):
+def test_clinical_ranking_equals_definition(criterion, seed):
     rng = np.random.default_rng(seed)
     frame = pl.concat(
         [table(50, seed * 10 + k).rename(lambda name, k=k: f"{name}{k}") for k in range(3)],
@@ -109,7 +109,7 @@ def test_many_rows_make_no_square_matrix(monkeypatch):
     assert free.criterion_ == pytest.approx(dense.criterion_, rel=1e-2)
 
 
-def test_mixed_columns_with_gaps_find_what_matters():
+def test_informative_mixed_columns_with_missing_values_come_first():
     rng = np.random.default_rng(0)
     n = 120
     y = rng.integers(0, 2, n)
@@ -126,7 +126,7 @@ def test_mixed_columns_with_gaps_find_what_matters():
 
 
 @pytest.mark.parametrize("name", ["xor-100", "parity3+3", "monk1"])
-def test_gaussian_kernel_finds_what_shows_in_combination_only(name):
+def test_gaussian_kernel_finds_columns_that_inform_only_together(name):
     data = make_problem(name, random_state=0)
     relevant = {column for group in data.roles.relevant for column in group}
     order = SVMRFE(kernel="rbf").fit(data.X, data.y).order_.tolist()
@@ -134,7 +134,7 @@ def test_gaussian_kernel_finds_what_shows_in_combination_only(name):
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_gaussian_first_round_is_the_definition(standardize):
+def test_gaussian_first_round_equals_definition(standardize):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(30, 5)) * [1, 2, 1, 1, 3], np.arange(30) % 2
     Z = (X - X.mean(0)) / X.std(0) if standardize else X - X.mean(0)
@@ -176,7 +176,7 @@ def test_gaussian_distances_are_downdated_and_rebuilt():
         ({"kernel": "clinical", "C": 0.0}, ["C=0.0"]),
     ],
 )
-def test_parameters_that_make_no_sense(parameters, words):
+def test_wrong_parameters(parameters, words):
     with pytest.raises(ParameterError) as caught:
         SVMRFE(**parameters).fit([[0.0], [1.0]], [0, 1])
     for word in words:
@@ -189,7 +189,7 @@ def test_gaussian_kernel_of_too_many_rows_is_refused(monkeypatch):
         SVMRFE(kernel="rbf").fit(np.random.default_rng(0).normal(size=(12, 2)), [0, 1] * 6)
 
 
-def test_gaps_are_refused_where_the_kernel_has_no_use_for_them():
+def test_missing_values_are_refused_by_kernels_that_do_not_take_them():
     X = np.array([[0.0, np.nan], [1.0, 2.0]])
     for kernel in ("linear", "rbf"):
         with pytest.raises(DataError, match="kernel='clinical'"):
@@ -203,7 +203,7 @@ def test_two_rows_and_one_column():
     assert SVMRFE(kernel="clinical").fit(frame, [0, 1]).order_.tolist() == [0]
 
 
-def test_names_of_the_rows_are_worth_nothing():
+def test_names_of_the_rows_have_criterion_0():
     rng = np.random.default_rng(5)
     frame = pl.DataFrame(
         {

@@ -42,9 +42,9 @@ def outcome(fitted):
     ]
 
 
-# ---- the prior ----------------------------------------------------------------------------------
+# ---- the prior -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("parameters", [{}, {"norm": 1}, {"C": 5.0}, {"standardize": False}])
-def test_a_prior_that_favours_none_changes_no_bit(parameters):
+def test_equal_priors_change_no_bit(parameters):
     X, y = expression()
     plain = outcome(AROM(**parameters).fit(X, y))
     ones = AROM(**parameters, schema={"prior": dict.fromkeys(range(80), 1.0)}).fit(X, y)
@@ -66,17 +66,17 @@ def test_a_prior_times_a_constant_changes_no_bit(norm):
 
 
 @pytest.mark.parametrize("norm", [1, 2])
-def test_a_prior_brings_a_column_up_and_no_further_than_it_helps(norm):
+def test_a_prior_raises_a_column_only_if_it_separates(norm):
     X, y = expression(seed=3)
     X[:, 60] = X[::-1, 60] + X[:, 60]  # of no use: equal in the two classes, row by row
     plain = AROM(norm=norm).fit(X, y)
     worst = plain.order_[40]
-    believed = AROM(norm=norm, schema={"prior": {int(worst): 100.0}}).fit(X, y)
-    assert believed.ranking_[worst] < plain.ranking_[worst]
-    assert believed.n_iter_ == len(believed.path_)
+    with_prior = AROM(norm=norm, schema={"prior": {int(worst): 100.0}}).fit(X, y)
+    assert with_prior.ranking_[worst] < plain.ranking_[worst]
+    assert with_prior.n_iter_ == len(with_prior.path_)
 
 
-def test_belief_in_a_constant_column_leaves_it_last():
+def test_a_constant_column_with_a_prior_stays_last():
     X, y = expression()
     X[:, 5] = 0.1
     for standardize in (True, False):
@@ -86,7 +86,7 @@ def test_belief_in_a_constant_column_leaves_it_last():
         assert ranker.log_weight_[5] == -np.inf
 
 
-# ---- invariances --------------------------------------------------------------------------------
+# ---- invariances ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("norm", [1, 2])
 def test_units_of_the_whole_table_do_not_matter_for_a_hard_margin(norm):
     X, y = expression(seed=2)
@@ -127,7 +127,7 @@ def test_columns_in_very_different_units_are_not_called_inseparable():
         assert set(ranker.order_[:2]) == {0, 1}
 
 
-def test_noise_is_told_from_weights_in_any_units():
+def test_rounding_noise_is_recognised_in_any_units():
     """A column whose weight is 0 but for rounding, without standardisation, in small units."""
     X = np.array([[1, 1, 1], [1, -1, 2], [-1, 1, 1], [-1, -1, 2]], dtype=float) * 1e-6
     y = np.array([1, 1, 0, 0])
@@ -138,7 +138,7 @@ def test_noise_is_told_from_weights_in_any_units():
 
 
 @pytest.mark.parametrize("parameters", [{}, {"norm": 1}, {"C": 3.0}])
-def test_which_class_is_which_does_not_matter(parameters):
+def test_swapping_the_classes_changes_nothing(parameters):
     X, y = expression(seed=4)
     first, swapped = AROM(**parameters).fit(X, y), AROM(**parameters).fit(X, 1 - y)
     named = AROM(**parameters).fit(X, np.array(["ill", "well"])[y])
@@ -148,7 +148,7 @@ def test_which_class_is_which_does_not_matter(parameters):
 
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("standardize", [True, False])
-def test_sparse_is_dense(norm, standardize):
+def test_sparse_equals_dense(norm, standardize):
     rng = np.random.default_rng(3)
     X = np.where(rng.random((20, 60)) < 0.4, rng.normal(size=(20, 60)), 0.0)
     y = np.arange(20) % 2
@@ -179,9 +179,9 @@ def test_threads_change_no_bit(parameters):
     assert outcomes[0] == outcomes[1]
 
 
-# ---- the outcome --------------------------------------------------------------------------------
+# ---- the outcome ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("parameters", [{}, {"norm": 1}, {"C": 4.0}, {"norm": 1, "C": 40.0}])
-def test_scores_iterations_and_path_tell_one_story(parameters):
+def test_scores_iterations_and_path_agree(parameters):
     X, y = expression(seed=7)
     X[:, 9] = 1.0
     ranker = AROM(**parameters).fit(X, y)
@@ -225,7 +225,7 @@ def test_score_is_the_formula():
 
 
 @pytest.mark.parametrize("weight", [1.0, 10.0, 1e2])
-def test_what_vanishes_and_what_the_objective_counts(weight):
+def test_vanished_columns_and_objective(weight):
     """Nothing vanishes that is near the largest, even times its prior; the objective counts all."""
     X, y = expression(n=16, p=40, seed=1)
     epsilon = -52 * np.log(2)
@@ -289,7 +289,7 @@ def test_pickles():
     assert again.table().equals(ranker.table())
 
 
-# ---- the price of a violation -------------------------------------------------------------------
+# ---- the price of a violation --------------------------------------------------------------------
 @pytest.mark.parametrize("norm", [1, 2])
 def test_a_large_price_is_a_hard_margin(norm):
     X, y = expression(n=20, p=40, seed=6)
@@ -332,7 +332,7 @@ def test_a_small_price_warns_that_no_column_is_worth_it(norm):
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
-def test_weights_of_zero_from_the_start_are_told(C):
+def test_weights_of_zero_from_the_start_warn(C):
     """Unequal classes of noise: the best machine is w = 0, and no price changes that."""
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(60, 12)), (np.arange(60) < 12).astype(int)
@@ -370,7 +370,7 @@ def test_a_poor_machine_warns(monkeypatch):
     assert public.POOR_DUALITY_GAP < 1e-3
 
 
-# ---- the interface ------------------------------------------------------------------------------
+# ---- the interface -------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
@@ -395,13 +395,13 @@ def test_wrong_parameters_are_named(parameters, word):
         AROM(**parameters).fit(X, y)
 
 
-def test_three_classes_name_the_way_out():
+def test_three_classes_name_the_remedy():
     X, _ = expression()
     with pytest.raises(DataError, match=r"3 classes.*PairwiseRanker"):
         AROM().fit(X, np.arange(30) % 3)
 
 
-def test_gaps_are_refused_with_their_place():
+def test_missing_values_are_refused_with_their_row_and_column():
     X, y = expression(p=40)
     X[4, 7] = np.nan
     with pytest.raises(DataError, match=r"'x7' has a missing value .* row 4.*AROM needs"):
@@ -417,7 +417,7 @@ def test_progress():
         assert seen[-1] == (100, 100)
 
 
-def test_progress_tells_no_step_twice():
+def test_progress_reports_no_step_twice():
     X, y = expression()
     seen = []
     with pytest.warns(ConvergenceWarning):
@@ -437,7 +437,7 @@ def test_verbose_draws_on_standard_error_only(capsys):
 
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("moment", [1, 2, 3])
-def test_ctrl_c_keeps_what_is_there(norm, moment):
+def test_ctrl_c_keeps_finished_iterations(norm, moment):
     X, y = expression(seed=8)
 
     def press(done, total):
@@ -497,7 +497,7 @@ def test_any_order_of_rows_and_columns(seed, norm):
     assert other.path_[:n_shared].tolist() == ranker.path_[:n_shared].tolist()
 
 
-def test_norm_1_does_not_go_on_for_the_rounding_of_its_objective():
+def test_norm_1_stops_if_only_rounding_changes_its_objective():
     """A step that lowers the objective by its last bit is none, whatever the order of the rows."""
     rng = np.random.default_rng(1161)
     n, p = int(rng.integers(4, 12)), int(rng.integers(12, 30))
@@ -510,15 +510,15 @@ def test_norm_1_does_not_go_on_for_the_rounding_of_its_objective():
         assert other.scores_ == pytest.approx(ranker.scores_, rel=1e-9)
 
 
-# ---- real data ----------------------------------------------------------------------------------
+# ---- real data -----------------------------------------------------------------------------------
 def test_two_markers_of_lymphoma(data_folder):
     """Helleputte and Dupont, section 4.3: TR and LDHA, favoured by 10."""
     frame = pl.read_parquet(data_folder / "dlbcl_shipp.parquet")
     X, y = frame.drop("class", "split", strict=False), frame["class"]
     markers = ["X01060_at", "X02152_at"]
     plain = AROM().fit(X, y)
-    believed = AROM(schema={"prior": dict.fromkeys(markers, 10)}).fit(X, y)
-    assert set(believed.table()["feature"][:2]) == set(markers)
+    with_prior = AROM(schema={"prior": dict.fromkeys(markers, 10)}).fit(X, y)
+    assert set(with_prior.table()["feature"][:2]) == set(markers)
     assert "X01060_at" not in plain.table()["feature"][:30].to_list()
     for beta in (1e3, 1e6, 1e12):
         wide = AROM(schema={"prior": dict.fromkeys(markers, beta)}).fit(X, y)

@@ -34,7 +34,7 @@ def grow_scikit_learn_forest(X, y, n_trees):
 
 
 def test_agrees_with_scikit_learns_trees():
-    """Continuous columns, three classes: nothing but random numbers and places of cuts differ."""
+    """Continuous columns, three classes: only random numbers and positions of cuts differ."""
     X, y = load_wine(return_X_y=True)
     drops, decreases, error = grow_scikit_learn_forest(X, y, 300)
     forest = ForestRanker(n_trees=3000).fit(X, y)
@@ -71,7 +71,7 @@ def test_agrees_with_ranger(data_folder):
     assert abs(forest.oob_error_ - 0.1717) < 0.02
 
 
-# ---- what it finds --------------------------------------------------------------------------
+# ---- what it finds -------------------------------------------------------------------------------
 def test_interaction_that_single_columns_do_not_show():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(200, 8)).astype(float)
@@ -98,21 +98,21 @@ def test_levels_are_split_as_sets():
     assert forest.scores_[5] > 10 * np.abs(np.delete(forest.scores_, 5)).max()
 
 
-def test_missing_values_that_tell_something():
+def test_informative_missing_values():
     rng = np.random.default_rng(2)
     y = np.arange(160) % 2
     X = rng.normal(size=(160, 6))
     X[(rng.random(160) < 0.6) & (y == 1), 3] = np.nan  # only the ill were not measured
-    X[rng.random(160) < 0.3, 4] = np.nan  # gaps by chance
+    X[rng.random(160) < 0.3, 4] = np.nan  # missing at random
     forest = ForestRanker(n_trees=500).fit(X, y)
     assert forest.order_[0] == 3
     assert forest.scores_[3] > 5 * np.abs(np.delete(forest.scores_, 3)).max()
-    names = np.where(np.isnan(X[:, 3]), None, "measured")  # a category of one level and gaps
+    names = np.where(np.isnan(X[:, 3]), None, "measured")  # one level and missing values
     frame = pl.DataFrame(X).with_columns(pl.Series("column_3", names, dtype=pl.String))
     assert ForestRanker(n_trees=500).fit(frame, y).order_[0] == 3
 
 
-def test_gaps_in_a_good_column_do_not_spoil_it():
+def test_missing_values_in_a_good_column_leave_it_first():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(150, 5)), np.arange(150) % 2
     X[:, 1] += 2 * y
@@ -120,7 +120,7 @@ def test_gaps_in_a_good_column_do_not_spoil_it():
     assert ForestRanker(n_trees=300).fit(X, y).order_[0] == 1
 
 
-def test_many_values_are_luck_for_gini_only():
+def test_only_gini_favours_many_values():
     """Strobl et al. (2007): on noise, impurity grows with the number of levels."""
     scores, gini = [], []
     for seed in range(30):
@@ -135,7 +135,7 @@ def test_many_values_are_luck_for_gini_only():
     assert np.abs(t).max() < 3.5
 
 
-# ---- identities -----------------------------------------------------------------------------
+# ---- identities ----------------------------------------------------------------------------------
 def test_useless_tables_are_all_zero():
     forest = ForestRanker(n_trees=50).fit(np.full((20, 4), 7.0), np.arange(20) % 2)
     assert forest.scores_.tolist() == forest.gini_.tolist() == [0.0] * 4
@@ -205,13 +205,13 @@ def test_names_of_classes_change_no_bit(names):
     numbered = ForestRanker(n_trees=60).fit(X, y)
     named = ForestRanker(n_trees=60).fit(X, np.array(names)[y])
     assert named.scores_.tobytes() == numbered.scores_.tobytes()
-    place = np.argsort(names)  # classes are sorted by name
-    assert np.array_equal(named.oob_confusion_, numbered.oob_confusion_[np.ix_(place, place)])
+    by_name = np.argsort(names)  # classes are sorted by name
+    assert np.array_equal(named.oob_confusion_, numbered.oob_confusion_[np.ix_(by_name, by_name)])
     assert np.array_equal(numbered.oob_confusion_.sum(axis=1), np.bincount(y))
     assert np.trace(numbered.oob_confusion_) > 40
 
 
-def test_two_levels_are_a_number():
+def test_two_levels_equal_a_number():
     rng = np.random.default_rng(8)
     X, y = rng.integers(0, 2, size=(50, 3)).astype(float), np.arange(50) % 2
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -220,7 +220,7 @@ def test_two_levels_are_a_number():
     assert numbers.scores_.tobytes() == levels.scores_.tobytes()
 
 
-# ---- parameters -----------------------------------------------------------------------------
+# ---- parameters ----------------------------------------------------------------------------------
 def test_max_features():
     rng = np.random.default_rng(9)
     X, y, scores = rng.normal(size=(40, 10)), np.arange(40) % 2, set()
@@ -258,7 +258,7 @@ def test_max_depth_and_leaf_size():
         *(("scaled", value) for value in (1, "yes", None)),
     ],
 )
-def test_senseless_parameters(name, value):
+def test_wrong_parameters(name, value):
     with pytest.raises(ParameterError, match=f"{name}="):
         ForestRanker(**{name: value}).fit([[1.0], [2.0]], [0, 1])
 
@@ -273,7 +273,7 @@ def test_infinite_values_are_refused():
         ForestRanker().fit([[1.0, np.inf], [2.0, 1.0]], [0, 1])
 
 
-# ---- small tables and long work -------------------------------------------------------------
+# ---- small tables and long work ------------------------------------------------------------------
 def test_two_rows():
     """One out of two rows in the bag: the tree is a leaf, the other row is always wrong."""
     forest = ForestRanker(n_trees=200).fit([[0.0, 1.0], [1.0, 1.0]], ["a", "b"])
@@ -300,7 +300,7 @@ def test_a_row_a_class():
     assert np.isfinite(forest.scores_).all()
 
 
-def test_control_c_keeps_the_trees_grown():
+def test_control_c_keeps_grown_trees():
     rng = np.random.default_rng(12)
     X, y = rng.normal(size=(40, 5)), np.arange(40) % 2
     calls = []
@@ -322,7 +322,7 @@ def test_control_c_keeps_the_trees_grown():
     assert same.oob_error_ == forest.oob_error_
 
 
-def test_silent_unless_asked(capsys):
+def test_no_output_by_default(capsys):
     X, y = np.arange(20.0)[:, None], np.arange(20) % 2
     ForestRanker(n_trees=10).fit(X, y)
     assert capsys.readouterr() == ("", "")

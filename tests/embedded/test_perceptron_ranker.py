@@ -40,7 +40,7 @@ def tables(draw):
 
 @given(table=tables(), max_epochs=st.sampled_from([1, 2, 7, 60]))
 @settings(max_examples=80)
-def test_equal_to_the_reference(table, max_epochs):
+def test_equals_reference(table, max_epochs):
     frame, y = table
     ranker = PerceptronRanker(max_epochs=max_epochs).fit(frame, y)
     columns = [frame[name].to_list() for name in frame.columns]
@@ -63,7 +63,7 @@ def test_few_rows_and_few_columns_are_trained_alike(shape):
     assert (t * (Z @ weights + bias) > 0).all()  # the certificate: every row is on its side
 
 
-def test_outputs_that_are_done_stay_as_they_are():
+def test_converged_outputs_do_not_change():
     rng = np.random.default_rng(2)
     Z = rng.normal(size=(40, 3))
     easy = np.where(Z[:, 0] > 0, 1.0, -1.0)
@@ -112,7 +112,7 @@ def test_segments_of_digits_come_first():
         assert len(segments & set(ranker.get_feature_names_out())) >= 6
 
 
-def test_corral_100_keeps_most_of_what_matters():
+def test_corral_100_has_most_relevant_columns_first():
     """The book's FS-P has three of f1 to f4 among its first ten."""
     for seed in range(3):
         corral = make_corral_100(random_state=seed)
@@ -120,7 +120,7 @@ def test_corral_100_keeps_most_of_what_matters():
         assert len({"f1", "f2", "f3", "f4"} & set(ranker.get_feature_names_out())) >= 3
 
 
-def test_parity_is_not_for_a_plane():
+def test_parity_is_not_found():
     parity = make_parity()
     assert not PerceptronRanker().fit(parity.X, parity.y).converged_.any()
 
@@ -134,7 +134,7 @@ def test_symmetric_columns_tie_exactly():
     assert ranker.order_.tolist() == [0, 1, 2, 3]
 
 
-def test_weights_that_cancel_are_no_weights():
+def test_weights_that_cancel_are_0():
     """The class means are equal, in exact arithmetic: what rounding leaves is not their share."""
     for offset in (0.1, 1 / 3):
         X = np.array([[-1.0], [1.0], [0.0], [2.0], [0.0], [-2.0], [1.0], [-1.0]]) * 0.7 + offset
@@ -144,7 +144,7 @@ def test_weights_that_cancel_are_no_weights():
             assert ranker.scores_.tolist() == [0.0]
 
 
-def test_gaps_count_as_the_mean():
+def test_missing_values_count_as_the_mean():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
     X[:, 0] += y
@@ -177,7 +177,7 @@ def test_control_c(after):
     assert not shorter.interrupted_
 
 
-def test_control_c_before_anything_is_learnt():
+def test_control_c_before_the_first_epoch():
     def outputs(A):
         raise KeyboardInterrupt
 

@@ -80,7 +80,7 @@ RANKERS = {
 
 @pytest.mark.parametrize("decomposition", ["ovo", "ova"])
 @pytest.mark.parametrize("name", RANKERS)
-def test_lists_are_those_of_the_ranker_on_two_classes(name, decomposition):
+def test_lists_equal_the_ranker_on_two_classes(name, decomposition):
     ranker = RANKERS[name]
     X, y = mixed_table()
     pairs = PairwiseRanker(ranker, decomposition=decomposition, n_jobs=2).fit(X, y)
@@ -116,7 +116,7 @@ GREEDY = [JMI(), MRMR(), CMIM(), DISR(), ICAP(), MIFS(), CMI(), InformationCrite
 
 
 @pytest.mark.parametrize("ranker", GREEDY)
-def test_columns_that_say_nothing_tie_in_greedy_lists(ranker):
+def test_uninformative_columns_tie_in_greedy_lists(ranker):
     rng = np.random.default_rng(0)
     y = np.repeat(list("abcd"), 30)
     X = rng.normal(size=(120, 20))
@@ -132,7 +132,7 @@ def test_columns_that_say_nothing_tie_in_greedy_lists(ranker):
 def test_one_column_after_the_other_is_no_tie():
     X, y = three_classes()
     X = np.round(X)
-    X[:, 7] = X[:, 1]  # once one is chosen the other says nothing new
+    X[:, 7] = X[:, 1]  # redundant once the other is chosen
     pairs = PairwiseRanker(JMI(discretizer=None)).fit(X, y)
     for positions in pairs.rankings_.values():
         assert positions[1] != positions[7]
@@ -157,7 +157,7 @@ def test_the_rule_combines_the_lists(rule):
     assert set(pairs.order_[:2].tolist()) == {1, 4}
 
 
-def test_options_of_the_rule_arrive():
+def test_options_are_passed_to_the_rule():
     X, y = three_classes(p=20)
     for options in ({"k": 3}, {"k": 0.5}, {"combine": "average-sd", "tie_sd": "smaller"}):
         pairs = PairwiseRanker(FTest(), **options).fit(X, y)
@@ -166,7 +166,7 @@ def test_options_of_the_rule_arrive():
         np.testing.assert_array_equal(pairs.order_, combined.order)
 
 
-def test_two_classes_are_the_ranking_of_the_ranker():
+def test_two_classes_give_the_ranking_of_the_ranker():
     X, y = three_classes()
     X, y = X[y != "b"], y[y != "b"]
     alone = SVMRFE().fit(X, y)
@@ -233,7 +233,7 @@ def test_blocks_inside_blocks_do_not_wait_for_each_other():
     assert all(len(set(names)) == 1 for names in done[0])
 
 
-def test_the_table_tells_where_a_column_matters():
+def test_the_table_shows_the_best_list_of_a_column():
     X, y = three_classes(p=20)
     frame = pl.DataFrame(X, schema=[f"gene {j}" for j in range(20)])
     pairs = PairwiseRanker(SVMRFE(), n_features_to_select=2).fit(frame, y)
@@ -286,7 +286,7 @@ def test_columns_to_keep_do_not_change_the_order_of_others(rule, keep):
         assert first == plain.table()["among_first"].to_list()
 
 
-def test_problems_of_the_same_name_are_told_apart():
+def test_problems_of_the_same_name_are_quoted():
     rng = np.random.default_rng(0)
     y = np.array(["a", "b vs c", "a vs b", "c"])[np.arange(40) % 4]
     pairs = PairwiseRanker(FTest()).fit(rng.normal(size=(40, 8)), y)
@@ -367,7 +367,7 @@ def test_wrong_parameters_are_named_before_the_work(parameters, word, monkeypatc
         PairwiseRanker(**parameters).fit(X, y)
 
 
-def test_what_a_rule_cannot_do_is_refused_before_the_work(monkeypatch):
+def test_options_of_a_rule_are_checked_before_the_work(monkeypatch):
     monkeypatch.setattr(FTest, "_rank", lambda *_: pytest.fail("the work had begun"))
     y = np.arange(100) % 50
     X = np.random.default_rng(0).normal(size=(100, 3))
@@ -402,7 +402,7 @@ def test_progress_counts_lists():
     assert sorted(seen) == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_ctrl_c_keeps_the_lists_that_were_ready(monkeypatch):
+def test_ctrl_c_keeps_finished_lists(monkeypatch):
     X, y = three_classes()
     original = FTest._rank
     done = []
@@ -483,10 +483,10 @@ def test_names_and_instances_are_the_same():
     assert again.rankings_["a", "b"].tolist() == by_name.rankings_["a", "b"].tolist()
 
 
-def test_what_the_ranker_takes_is_taken():
+def test_takes_the_tables_that_the_ranker_takes():
     frame, y = mixed_table()
-    gappy = frame.with_columns(pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("a"))
-    PairwiseRanker(MKLRFE()).fit(gappy, y)
+    incomplete = frame.with_columns(pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("a"))
+    PairwiseRanker(MKLRFE()).fit(incomplete, y)
     with pytest.raises(
         DataError, match=r"'site' is categorical, PairwiseRanker\(FTest\(\)\) takes"
     ):

@@ -31,7 +31,7 @@ def lists(X, y):
 
 
 @given(tables(), st.booleans(), st.booleans())
-def test_the_search_is_the_plain_one(table, spread, has_keep):
+def test_equals_reference(table, spread, has_keep):
     X, y = table
     columns, labels = lists(X, y)
     keep = [X.shape[1] - 1] if has_keep else []
@@ -55,8 +55,8 @@ def test_the_search_is_the_plain_one(table, spread, has_keep):
 
 
 @given(tables())
-def test_a_column_that_tells_nothing_lowers_the_merit(table):
-    """That is why such columns are left out of the search."""
+def test_a_column_independent_of_the_class_lowers_the_merit(table):
+    """So the search leaves such columns out."""
     X, y = table
     columns, labels = lists(X, y)
     nothing = [1] * len(labels)
@@ -87,7 +87,7 @@ def test_of_equal_columns_the_first_is_chosen_and_no_other():
     assert not {2, 3} & set(CFS(discretizer=None).fit(X, y).order_.tolist())
 
 
-def test_patience_is_worth_subsets():
+def test_max_stale_prolongs_the_search():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (60, 25)), rng.integers(0, 2, 60)
     selectors = [CFS(discretizer=None, max_stale=stale).fit(X, y) for stale in (1, 4, 9)]
@@ -97,7 +97,7 @@ def test_patience_is_worth_subsets():
     assert merits == sorted(merits)
 
 
-def test_merits_of_a_subset_do_not_depend_on_the_way_to_it():
+def test_merits_of_a_subset_do_not_depend_on_the_order_of_choice():
     rng = np.random.default_rng(0)
     codes = DenseCodes(rng.integers(1, 4, (40, 50)).astype(np.uint8), np.full(40, 3))
     merits = Merits(rng.integers(1, 2**36, 40) / 2**36, Pairs(codes, np.arange(40)))
@@ -108,7 +108,7 @@ def test_merits_of_a_subset_do_not_depend_on_the_way_to_it():
         assert np.array_equal(merits(shuffled, candidates), expected)
 
 
-def test_exclusive_or_has_nothing_to_choose():
+def test_exclusive_or_gives_an_empty_selection():
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     selector = CFS(discretizer=None).fit(X, X[:, 0] ^ X[:, 1])
     assert selector.empty_
@@ -152,7 +152,7 @@ def test_wrong_parameters_are_named(parameters, word):
         CFS(**parameters).fit(np.eye(4), [0, 1, 0, 1])
 
 
-# ---- Weka -----------------------------------------------------------------------------------
+# ---- Weka ----------------------------------------------------------------------------------------
 def read_golden(data_folder, name):
     """The table as Weka's evaluator cuts it, the classes, and its merit and subsets."""
     import polars as pl
@@ -187,7 +187,7 @@ def cut_as_weka(frame, y):
 
 
 @pytest.mark.parametrize("name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3"])
-def test_the_subset_is_wekas(data_folder, name):
+def test_equals_weka(data_folder, name):
     frame, y, merit, subsets = read_golden(data_folder, name)
     X = cut_as_weka(frame, y)
     plain, _, _, _, more = subsets[:5]
@@ -207,7 +207,7 @@ def test_the_subset_is_wekas(data_folder, name):
 
 
 def test_leukemia_differs_from_weka_where_columns_are_independent(data_folder):
-    """Weka takes two independent columns for redundant. Without that: 54 columns, a better merit.
+    """Weka counts two independent columns as redundant. Without that: 54 columns, a better merit.
 
     All else that Weka's search does its own way, it may do here: no subset changes.
     """

@@ -22,7 +22,7 @@ def varying(table):
 
 
 @given(tables(), st.sampled_from([0.0, 0.2]), st.booleans())
-def test_forward_is_the_definition(table, threshold, has_keep):
+def test_forward_equals_reference(table, threshold, has_keep):
     X, y = varying(table)
     keep = list(range(X.shape[1]))[:-4:-1] if has_keep else []
     columns, labels = lists(X, y)
@@ -40,7 +40,7 @@ def test_forward_is_the_definition(table, threshold, has_keep):
 
 
 @given(tables(), st.booleans())
-def test_best_first_is_the_plain_one(table, has_keep):
+def test_best_first_equals_reference(table, has_keep):
     X, y = varying(table)
     keep = [X.shape[1] - 1] if has_keep else []
     columns, labels = lists(X, y)
@@ -55,7 +55,7 @@ def test_best_first_is_the_plain_one(table, has_keep):
 
 
 @given(tables(), st.integers(0, 99), st.booleans())
-def test_las_vegas_loses_nothing(table, seed, has_keep):
+def test_las_vegas_stays_as_consistent_as_all_columns(table, seed, has_keep):
     X, y = table
     keep = [X.shape[1] - 1] if has_keep else []
     columns, labels = lists(X, y)
@@ -76,7 +76,7 @@ def test_las_vegas_loses_nothing(table, seed, has_keep):
             )
 
 
-def test_las_vegas_follows_its_seed_and_not_the_order_of_columns_or_rows():
+def test_las_vegas_depends_on_its_seed_not_on_the_order_of_columns_or_rows():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(50, 30))
     y = (X[:, :4].sum(axis=1) + rng.integers(0, 2, 50)) % 3
@@ -92,7 +92,7 @@ def test_las_vegas_follows_its_seed_and_not_the_order_of_columns_or_rows():
     assert len(set(outcomes)) > 1
 
 
-def test_las_vegas_takes_what_is_good_enough_and_stops_on_control_c():
+def test_las_vegas_stops_at_the_threshold_and_on_control_c():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 100)
     X = np.column_stack([np.where(rng.random(100) < 0.95, y, 1 - y), rng.integers(0, 9, (100, 9))])
@@ -142,13 +142,13 @@ def test_the_rate_is_that_of_all_chosen_columns():
     assert method.fit(X, y).rate_ == 0  # the first column is good enough, but not alone
 
 
-def test_a_gap_is_a_value():
+def test_a_missing_value_is_a_value():
     X = np.array([[1.0], [1.0], [np.nan], [np.nan]])
     assert Consistency(discretizer=None).fit(X, [0, 0, 1, 1]).rate_ == 0
 
 
 @pytest.mark.parametrize("name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3"])
-def test_the_subset_is_wekas(data_folder, name):
+def test_equals_weka(data_folder, name):
     frame, y, _, _ = read_golden(data_folder, name)
     X = cut_as_weka(frame, y)
     with (data_folder.parent / "golden" / "consistency_weka36.csv").open() as file:

@@ -33,7 +33,7 @@ def read_golden(data_folder, name):
 @pytest.mark.parametrize(
     "name", ["heart_cleveland", "hepatitis", "monk1", "monk2", "monk3", "leukemia_golub"]
 )
-def test_weka(data_folder, name):
+def test_equals_weka(data_folder, name):
     X, y, attributes, chi2 = read_golden(data_folder, name)
     expected = {
         InformationGain: attributes["info_gain"],
@@ -49,7 +49,7 @@ def test_weka(data_folder, name):
 
 
 @given(data=st.data())
-def test_equal_to_the_reference(data):
+def test_equals_reference(data):
     n = data.draw(st.integers(4, 25))
     p = data.draw(st.integers(1, 4))
     cell = st.sampled_from([0, 1, 2, 7, None])
@@ -98,7 +98,7 @@ def test_scikit_learn_and_scipy_on_many_classes():
     assert fitted.q_value_ == pytest.approx(expected_q)
 
 
-def test_p_values_are_withheld_where_the_classes_chose_the_cuts():
+def test_no_p_values_for_cuts_chosen_by_the_classes():
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"x": rng.normal(size=50), "g": rng.choice(["a", "b"], 50)})
     y = rng.integers(0, 2, 50)
@@ -194,7 +194,7 @@ def test_a_class_of_one_row():
         assert fitted.order_.tolist() == [0, 1]
 
 
-def test_missing_where_the_class_differs_is_a_level():
+def test_missing_values_that_depend_on_the_class_are_a_level():
     X = np.array([[1.0], [np.nan], [1.0], [np.nan]])
     y = [0, 1, 0, 1]
     assert InformationGain(discretizer=None).fit(X, y).scores_.tolist() == [1.0]

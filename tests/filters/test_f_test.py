@@ -39,7 +39,7 @@ def naive(x, y):
 
 
 @given(tables())
-def test_every_column_is_scipys(table):
+def test_every_column_equals_scipy(table):
     X, y = table
     test = FTest().fit(X, y)
     for j in range(X.shape[1]):

@@ -14,7 +14,7 @@ from tests.reference import subset_filters as naive
 
 
 @given(tables(), st.booleans(), st.sampled_from([0.0, 0.1]), st.booleans())
-def test_it_is_the_definition(table, spread, threshold, has_keep):
+def test_equals_definition(table, spread, threshold, has_keep):
     X, y = table
     keep = list(range(X.shape[1] - 1, max(X.shape[1] - 3, -1), -1)) if has_keep else []
     selector = FCBF(
@@ -54,7 +54,7 @@ def test_every_chosen_column_is_predominant():
     assert selector.order_.tolist() == naive.fcbf((X + 1).T.tolist(), (y + 1).tolist())
 
 
-def test_table_tells_the_uncertainty():
+def test_table_has_the_uncertainty():
     frame = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]})
     table = FCBF(discretizer=None).fit(frame, [0, 0, 1, 1]).table()
     assert table.columns == ["feature", "kind", "selected", "uncertainty"]

@@ -63,7 +63,7 @@ def fit(method, columns, y, **parameters):
 @pytest.mark.parametrize("name", METHODS)
 @given(tables(), st.sampled_from([1, 2, 100]), st.booleans())
 @settings(max_examples=25, deadline=None)
-def test_equal_to_the_reference(name, table, max_steps, has_keep):
+def test_equals_reference(name, table, max_steps, has_keep):
     (columns, y), (method, criterion) = table, METHODS[name]
     keep = [len(columns) - 1] if has_keep else []
     fitted = fit(method, columns, y, max_steps=max_steps, schema={"keep": keep})
@@ -120,7 +120,7 @@ def test_large_tables_equal_to_the_reference(name, n_classes):
     assert fitted.criterion_ == pytest.approx([worth[f] for f in range(25)], abs=1e-6)
 
 
-# ---- identities -------------------------------------------------------------------------------
+# ---- identities ----------------------------------------------------------------------------------
 def assert_same_ranking(first, second, X, y):
     a, b = (method.set_params(discretizer=None).fit(X, y) for method in (first, second))
     assert np.array_equal(a.order_, b.order_)
@@ -183,7 +183,7 @@ def test_synergy():
     assert CMIM(**options).fit(X, y).criterion_[1] < 0.05
 
 
-# ---- the contract -----------------------------------------------------------------------------
+# ---- the contract --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", METHODS)
 def test_order_is_a_prefix(name):
     X, y = large_table()
@@ -271,7 +271,7 @@ def test_interruption_keeps_what_was_chosen():
     assert not whole.interrupted_
 
 
-def test_mistakes(monkeypatch):
+def test_wrong_parameters(monkeypatch):
     X, y = large_table(p=6)
     for steps in (0, -1, 2.0, True, "all", None):
         with pytest.raises(ParameterError, match="max_steps"):

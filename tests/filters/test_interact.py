@@ -13,7 +13,7 @@ from tests.reference import subset_filters as naive
 
 
 @given(tables(), st.booleans(), st.sampled_from([0.0001, 0.1, 0.3]), st.booleans())
-def test_it_is_the_definition(table, spread, threshold, has_keep):
+def test_equals_definition(table, spread, threshold, has_keep):
     X, y = table
     keep = [X.shape[1] - 1] if has_keep else []
     selector = Interact(
@@ -43,7 +43,7 @@ def test_exclusive_or_is_found_where_columns_have_levels():
     assert selector.contribution_[[1, 3]].min() > 0.3
 
 
-def test_monk_problems_lose_nothing(data_folder):
+def test_monk_problems_stay_consistent(data_folder):
     for name in ("monk1", "monk2", "monk3"):
         frame = pl.read_parquet(data_folder / f"{name}.parquet")
         X, y = frame.drop("split", "class"), frame["class"]

@@ -27,7 +27,7 @@ def tables(draw):
     makers = {
         "number": lambda: rng.normal(size=n_rows),
         "whole": lambda: rng.integers(0, 3, n_rows).astype(float),
-        "gaps": lambda: np.where(rng.random(n_rows) < 0.3, np.nan, rng.integers(0, 5, n_rows)),
+        "missing": lambda: np.where(rng.random(n_rows) < 0.3, np.nan, rng.integers(0, 5, n_rows)),
         "constant": lambda: np.full(n_rows, 0.1),
         "level": lambda: [None if c == "d" else str(c) for c in rng.choice(list("abcd"), n_rows)],
     }
@@ -43,17 +43,17 @@ def tables(draw):
 def make_frame(columns, kinds):
     return pl.DataFrame(
         {
-            f"{kind} {place}": pl.Series(
+            f"{kind} {position}": pl.Series(
                 list(column), dtype=pl.String if kind == "unordered" else pl.Float64
             )
-            for place, (column, kind) in enumerate(zip(columns, kinds, strict=True))
+            for position, (column, kind) in enumerate(zip(columns, kinds, strict=True))
         }
     )
 
 
 @given(tables(), st.sampled_from([0.0, 0.5, 1.0, 3.0]), st.sampled_from([1, 2, 100]))
 @settings(max_examples=40)
-def test_equal_to_the_reference(table, trade_off, max_steps):
+def test_equals_reference(table, trade_off, max_steps):
     columns, kinds, y = table
     ranker = MonotoneDependence(trade_off=trade_off, max_steps=max_steps)
     ranker.fit(make_frame(columns, kinds), y)
@@ -72,7 +72,7 @@ def test_equal_to_the_reference(table, trade_off, max_steps):
         assert order(ranker.scores_.tolist()) == expected
 
 
-# ---- the search -----------------------------------------------------------------------------
+# ---- the search ----------------------------------------------------------------------------------
 def make_table(n_rows=50, n_columns=12, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n_rows) % 2
@@ -80,7 +80,7 @@ def make_table(n_rows=50, n_columns=12, seed=0):
     return X, y
 
 
-def test_without_a_trade_off_nothing_is_compared_with_what_is_chosen(monkeypatch):
+def test_without_a_trade_off_there_is_no_redundancy(monkeypatch):
     X, y = make_table()
     monkeypatch.setattr(monotone_dependence, "dependence", None)
     monkeypatch.setattr(monotone_dependence, "code_columns", None)
@@ -108,7 +108,7 @@ def test_scores_hold_the_step_and_the_criterion():
     assert ranker.redundancy_[ranker.order_[0]] == 0
 
 
-def test_a_copy_comes_after_columns_that_say_something_else():
+def test_a_copy_comes_after_columns_with_other_information():
     X, y = make_table()
     first = MonotoneDependence().fit(X, y).order_[0]
     with_copy = np.column_stack([X, np.exp(-X[:, first])])
@@ -128,7 +128,7 @@ def test_constant_and_empty_columns_are_last():
     assert ranker.redundancy_[[0, 1, 14]].tolist() == [1, 1, 1]
 
 
-def test_columns_to_keep_are_the_first_to_be_compared_with():
+def test_columns_to_keep_start_the_search():
     X, y = make_table()
     best = MonotoneDependence().fit(X, y).order_[0]
     X = np.column_stack([X, X[:, best]])
@@ -156,7 +156,7 @@ def test_two_levels_are_as_good_as_two_numbers():
     assert from_levels.redundancy_ == pytest.approx(from_numbers.redundancy_, abs=1e-14)
 
 
-def test_sparse_is_dense():
+def test_sparse_equals_dense():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((40, 30)) < 0.3, rng.normal(size=(40, 30)), 0.0)
     y = rng.integers(0, 2, size=40)
@@ -198,7 +198,7 @@ def test_an_interrupted_search_keeps_what_it_chose():
     assert ranker.scores_.tolist() == same.scores_.tolist()
 
 
-def test_ctrl_c_before_the_first_choice_leaves_the_relevance(monkeypatch):
+def test_ctrl_c_before_the_first_choice_ranks_by_relevance(monkeypatch):
     def stop(*arguments):
         raise KeyboardInterrupt
 
@@ -225,13 +225,13 @@ def test_ctrl_c_before_the_first_choice_leaves_the_relevance(monkeypatch):
         {"max_steps": True},
     ],
 )
-def test_senseless_parameters(parameters):
+def test_wrong_parameters(parameters):
     (name,) = parameters
     with pytest.raises(ParameterError, match=f"^{name}="):
         MonotoneDependence(**parameters).fit(*make_table())
 
 
-# ---- the book -------------------------------------------------------------------------------
+# ---- the book ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("trade_off", [0, 1])
 def test_corral_as_in_the_book(trade_off):
     """Table 3.1: the four relevant columns and the correlated one before the irrelevant one."""

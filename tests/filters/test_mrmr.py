@@ -99,7 +99,7 @@ def test_mid_ranks():
     assert np.array_equal(ranks, expected, equal_nan=True)
 
 
-def test_rank_does_not_see_monotone_changes():
+def test_rank_ignores_monotone_changes():
     X, y = make_table()
     first = MRMR(measure="rank").fit(X, y)
     second = MRMR(measure="rank").fit(np.exp(X), y)
@@ -124,7 +124,7 @@ def test_equal_columns_tie():
         assert (fitted.ranking_[:15] < fitted.ranking_[15:]).all()
 
 
-def test_refused():
+def test_wrong_parameters():
     X, y = make_table()
     for parameters, word in (
         ({"measure": "mutual"}, "measure"),

@@ -8,7 +8,7 @@ from featly.filters.multisurf import MultiSURF
 
 
 def test_by_hand():
-    """Near rows are nearer than the mean less half a deviation."""
+    """Near rows are nearer than the mean minus half a standard deviation."""
     X = np.array([0.0, 1.0, 2.0, 6.0, 7.0, 10.0])
     y = np.array([0, 0, 1, 1, 0, 1])
     apart = np.abs(X[:, None] - X) / 10
@@ -23,7 +23,7 @@ def test_by_hand():
     assert MultiSURF().fit(X[:, None], y).scores_[0] == pytest.approx(total / 6, abs=1e-12)
 
 
-def test_classes_that_have_nobody_near_do_not_count():
+def test_classes_without_a_near_row_do_not_count():
     """From the first rows only class 1 is near, so it has the whole weight of the misses."""
     X = np.array([[0.0], [1.0], [2.0], [3.0], [100.0], [100.0]])
     y = [0, 0, 1, 1, 2, 2]
@@ -39,13 +39,13 @@ def test_equal_rows_are_not_near():
     assert MultiSURF().fit(X, np.arange(6) % 2).scores_.tolist() == [0.0] * 6
 
 
-def test_columns_that_tell_something_only_together():
+def test_columns_that_inform_only_together():
     X = np.random.default_rng(0).integers(0, 2, (200, 12))
     method = MultiSURF().fit(X, X[:, 3] ^ X[:, 7])
     assert set(method.order_[:2].tolist()) == {3, 7}
     assert method.n_rows_used_ == 200
 
 
-def test_senseless_parameters():
+def test_wrong_parameters():
     with pytest.raises(ParameterError, match="missing=None: give 'conditional' or 'weka'"):
         MultiSURF(missing=None).fit([[0.0], [1.0]], [0, 1])

@@ -159,7 +159,7 @@ def naive_relevance(name, X, y):
     return scores
 
 
-# ---- twins --------------------------------------------------------------------------------------
+# ---- the reference implementation ----------------------------------------------------------------
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 @given(tables_with_priors(), st.booleans())
 @settings(max_examples=15, deadline=None)
@@ -252,12 +252,12 @@ def test_monotone_dependence(favour, trade_off, max_steps):
     assert has_falling_scores(fitted)
 
 
-# ---- what is proved -----------------------------------------------------------------------------
+# ---- properties that are proved ------------------------------------------------------------------
 @pytest.mark.parametrize("name", EVERY)
 @given(tables_with_priors(), st.data())
 @settings(max_examples=15, deadline=None)
 def test_a_prior_never_harms_its_column(name, favour, data):
-    """The larger it is, the earlier the column; what comes before it is what came before."""
+    """A larger prior moves the column forward and leaves the columns before it unchanged."""
     X, y, prior = favour
     p = X.shape[1]
     f, other = data.draw(st.permutations(range(p)))[:2]
@@ -287,13 +287,13 @@ def test_a_prior_never_harms_its_column_among_many(name):
         prior = np.ones(30)
         prior[f] = 5.0
         ranked = fit(EVERY[name], X, y, prior, **parameters).order_.tolist()
-        place = ranked.index(f)
-        assert place < alone.ranking_[f]
-        assert ranked[:place] == alone.order_[:place].tolist()
+        position = ranked.index(f)
+        assert position < alone.ranking_[f]
+        assert ranked[:position] == alone.order_[:position].tolist()
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_prior_that_favours_none_changes_no_bit(name):
+def test_equal_priors_change_no_bit(name):
     X, y = make_table(60, 20)
     X[::7, 2] = np.nan
     for keep in ([], [4, 1]):
@@ -314,7 +314,7 @@ def test_only_the_ratio_of_priors_counts(name):
     assert first.scores_.tobytes() == second.scores_.tobytes()
 
 
-# ---- details ------------------------------------------------------------------------------------
+# ---- details -------------------------------------------------------------------------------------
 def test_apply_prior():
     scores = np.array([3.0, 0.0, -3.0, np.inf, -np.inf, 1e303, 1.5e308, -5e-324])
     prior = np.full(8, 1e9)
@@ -327,7 +327,7 @@ def test_apply_prior():
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_what_is_seen_is_shown_beside_the_score(name):
+def test_table_has_relevance_and_score(name):
     X, y = make_table(60, 20)
     prior = np.ones(20)
     prior[[2, 7]] = 10.0
@@ -364,7 +364,7 @@ def test_huge_priors(name):
 
 
 @pytest.mark.parametrize("rule", ["rule-of-thumb", "largest-gap", "two-variances"])
-def test_rules_read_the_favoured_ranking(rule):
+def test_rules_use_the_ranking_with_the_prior(rule):
     X, y = make_table(60, 20)
     prior = np.ones(20)
     prior[[2, 7]] = 1e12
@@ -414,7 +414,7 @@ class FixedCriterion(Criterion):
 @example([7, 8], 4, 100, 2.0)  # whose last digits are rounded to different numbers, ...
 @example([6, 7], 4, 100, 2.0)  # ... to the same one, ...
 @example([2**50, 2**50 + 1], 0, 1, 2.0)  # ... or not at all
-def test_columns_without_a_prior_are_compared_as_if_there_were_none(values, digits, steps, beta):
+def test_columns_without_a_prior_keep_their_criterion(values, digits, steps, beta):
     """Whole numbers stay whole: only where the favoured column, the last one, stands may change."""
     values = [*values, 3]
     prior = np.ones(len(values))
@@ -450,7 +450,7 @@ def test_a_constant_column_stays_last():
         assert fitted.order_[-2:].tolist() == [0, 4], name
 
 
-def test_columns_to_keep_may_be_favoured():
+def test_columns_to_keep_may_have_a_prior():
     X, y = make_table(60, 20)
     prior = np.ones(20)
     prior[[9, 11, 14]] = 10.0
@@ -463,7 +463,7 @@ def test_columns_to_keep_may_be_favoured():
             assert fitted.scores_[14] == reference.apply_prior(criterion, 10.0)
 
 
-def test_an_interrupted_search_is_the_beginning_of_the_whole():
+def test_an_interrupted_search_is_a_prefix_of_a_full_one():
     X, y = make_table()
     prior = np.where(np.arange(30) % 4 == 1, 6.0, 1.0)
 
@@ -487,7 +487,7 @@ SUBSETS = ("CFS", "FCBF", "Interact", "Consistency")
 
 
 @pytest.mark.parametrize("name", [*TESTS, *SUBSETS])
-def test_tests_and_subsets_say_that_they_do_not_use_it(name):
+def test_tests_and_subset_selectors_warn_that_they_ignore_a_prior(name):
     X, y = make_table(40, 8)
     method = getattr(featly, name)
     alone = method().fit(X, y)

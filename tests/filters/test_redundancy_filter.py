@@ -47,9 +47,9 @@ def test_scikit_learn():
     assert CHECKS
 
 
-# ---- greedy ---------------------------------------------------------------------------------
+# ---- greedy --------------------------------------------------------------------------------------
 @given(tables(), st.sampled_from([0.1, 0.4, 1.0]), st.integers(0, 2), st.booleans())
-def test_greedy_is_the_definition(table, threshold, n_keep, scarce):
+def test_greedy_equals_definition(table, threshold, n_keep, scarce):
     X, y = table
     keep = list(range(X.shape[1] - 1, max(X.shape[1] - 1 - n_keep, -1), -1))
     with pytest.MonkeyPatch.context() as patch:
@@ -88,7 +88,7 @@ def test_greedy_of_correlations(measure, monkeypatch):
         assert selector.redundant_to_.tolist() == [gone.get(f, -1) for f in range(60)]
 
 
-def test_copies_go_and_the_first_stays():
+def test_the_first_of_several_copies_is_chosen():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 10))
     y = (X[:, 0] > 0).astype(int)
@@ -103,7 +103,7 @@ def test_copies_go_and_the_first_stays():
     assert with_keep.redundant_to_[3] == 13
 
 
-def test_relevance_is_what_was_asked_for():
+def test_relevance_measures():
     rng = np.random.default_rng(2)
     x = rng.normal(size=(60, 1))
     X = np.hstack([x, x + 1e-6 * rng.normal(size=(60, 1)), np.sign(x)])
@@ -166,7 +166,7 @@ def test_a_scanned_table_is_read_in_the_order_of_relevance(order, tmp_path, monk
             assert sum(reads) <= 7 * 1500
 
 
-def test_who_covers_a_column_is_told_by_name():
+def test_covered_by_has_the_names_of_chosen_columns():
     rng = np.random.default_rng(9)
     frame = pl.DataFrame({"dose": rng.normal(size=30), "age": rng.normal(size=30)})
     frame = frame.with_columns((2 * frame["dose"]).alias("twice"))
@@ -181,7 +181,7 @@ def test_who_covers_a_column_is_told_by_name():
         assert selector.covered_by_.tolist() == [covered[name] for name in frame.columns]
 
 
-def test_few_rows_and_columns_that_tell_nothing():
+def test_few_rows_and_uninformative_columns():
     single = RedundancyFilter().fit(np.array([[1.0, 2.0, 5.0], [2.0, 4.0, 5.0]]), [0, 1])
     assert single.order_.tolist() == [0, 2]  # two rows agree always; a constant one with none
     for X in (np.ones((4, 3)), np.full((4, 3), np.nan)):
@@ -191,7 +191,7 @@ def test_few_rows_and_columns_that_tell_nothing():
     assert RedundancyFilter().fit(copies, np.arange(9) % 2).order_.tolist() == [0]
 
 
-def test_what_mdlp_does_not_cut_is_redundant_to_none():
+def test_columns_that_mdlp_does_not_cut_are_redundant_to_none():
     x = np.random.default_rng(1).normal(size=(40, 1))
     X, y = np.hstack([x, x]), np.arange(40) % 2
     assert len(RedundancyFilter(measure="information").fit(X, y).order_) == 2
@@ -222,7 +222,7 @@ def test_leukemia_against_numpy_and_scipy(data_folder):
     assert len(gone) > 100
 
 
-def test_ctrl_c_keeps_what_was_decided(monkeypatch):
+def test_ctrl_c_keeps_decided_columns(monkeypatch):
     monkeypatch.setattr(search, "_plan", lambda columns, memory: (8, 100))
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(20, 64)), np.arange(20) % 2
@@ -251,9 +251,9 @@ def test_ctrl_c_keeps_what_was_decided(monkeypatch):
     assert not hasattr(nothing, "order_")
 
 
-# ---- groups ---------------------------------------------------------------------------------
+# ---- groups --------------------------------------------------------------------------------------
 @given(tables(), st.sampled_from([0.0, 0.1, 0.5]), st.booleans())
-def test_groups_are_fast(table, least, largest):
+def test_groups_equal_the_fast_algorithm(table, least, largest):
     X, y = table
     selector = RedundancyFilter(
         rule="groups",
@@ -277,7 +277,7 @@ def test_groups_are_fast(table, least, largest):
             assert f in selector.order_ or relevance[f] <= least
 
 
-def test_the_papers_tree_keeps_copies_apart():
+def test_the_papers_tree_separates_copies():
     """The paper's tree keeps two copies of a column; the default tree does not."""
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1] * 8)
     copy = np.where(np.arange(64) % 8 == 0, 1 - y, y)
@@ -295,8 +295,8 @@ def test_groups_without_a_least_relevance():
     X = np.where(rng.random((200, 100)) < rng.random(100) * 0.5, y[:, None], 0)
     X = X + rng.integers(0, 2, X.shape)
     selector = RedundancyFilter(rule="groups", discretizer=None).fit(X, y)
-    place = int(np.sqrt(100) * np.log2(100))
-    least = np.sort(selector.relevance_)[::-1][place - 1]
+    rank = int(np.sqrt(100) * np.log2(100))
+    least = np.sort(selector.relevance_)[::-1][rank - 1]
     same = RedundancyFilter(rule="groups", discretizer=None, least_relevance=float(least))
     assert selector.order_.tolist() == same.fit(X, y).order_.tolist()
     with_keep = RedundancyFilter(rule="groups", discretizer=None, schema={"keep": [7, 3]}).fit(X, y)
@@ -322,7 +322,7 @@ def test_leukemia_groups(data_folder):
     assert 1 < len(selector.order_) < 1000
 
 
-# ---- parameters -----------------------------------------------------------------------------
+# ---- parameters ----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -334,7 +334,7 @@ def test_leukemia_groups(data_folder):
         ({"relevance": "gain"}, "relevance='gain': give 'f', 'information'"),
         ({"tree": "oak"}, "tree='oak': give 'largest' or 'smallest'"),
         ({"rule": "groups", "least_relevance": 1}, "least_relevance=1: give a number from 0"),
-        ({"rule": "groups", "measure": "pearson"}, "so give measure='information'"),
+        ({"rule": "groups", "measure": "pearson"}, "give measure='information', or rule='greedy'"),
         ({"rule": "groups", "threshold": 0.5}, "threshold=0.5 is of no use with rule='groups'"),
         ({"rule": "groups", "relevance": "f"}, "relevance='f' is of no use with rule='groups'"),
         ({"tree": "smallest"}, "tree='smallest' is of no use with rule='greedy'"),
@@ -345,7 +345,7 @@ def test_leukemia_groups(data_folder):
         ({"memory_limit": 3}, "memory_limit=3"),
     ],
 )
-def test_senseless_parameters_are_named(parameters, message):
+def test_wrong_parameters_are_named(parameters, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         RedundancyFilter(**parameters).fit(np.eye(4), [0, 1, 0, 1])
 

@@ -27,13 +27,13 @@ def read_golden(folder, name):
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_weka(data_folder, name):
+def test_equals_weka(data_folder, name):
     X, y, weights = read_golden(data_folder, name)
     scores = ReliefF(ties="weka", missing="weka").fit(X, y).scores_
     assert scores == pytest.approx(weights, abs=1e-12)
 
 
-def test_weka_where_nothing_ties(data_folder):
+def test_equals_weka_without_ties(data_folder):
     X, y, weights = read_golden(data_folder, "hepatitis")
     assert ReliefF(missing="weka").fit(X, y).scores_ == pytest.approx(weights, abs=1e-12)
 
@@ -49,7 +49,7 @@ def test_shared_ties_do_not_depend_on_the_order_of_rows(data_folder):
     assert not ReliefF().__sklearn_tags__().non_deterministic
 
 
-def test_columns_that_tell_something_only_together():
+def test_columns_that_inform_only_together():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (100, 20))
     y = X[:, 3] ^ X[:, 11]
@@ -90,7 +90,7 @@ def test_rows_drawn():
 
 
 def test_one_nearest_miss_of_three_classes():
-    """Relief asks the nearest row of any other class, ReliefF one of each."""
+    """Relief uses the nearest row of any other class, ReliefF one of each."""
     X = np.array([[0.0], [1.0], [4.0], [5.0], [9.0], [10.0]])
     y = [0, 0, 1, 1, 2, 2]
     misses = [4, 3, 3, 4, 4, 5]
@@ -100,7 +100,7 @@ def test_one_nearest_miss_of_three_classes():
     assert score == pytest.approx((sum(each) / 6 - 1) / 10)
 
 
-def test_ctrl_c_keeps_what_was_done(monkeypatch):
+def test_ctrl_c_keeps_finished_rows(monkeypatch):
     monkeypatch.setattr(relief, "SQUARE_ROWS", 0)
     monkeypatch.setattr(relief, "PANEL_BYTES", 8 * 40 * 10)
     rng = np.random.default_rng(2)
@@ -130,6 +130,6 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
         ({"missing": "mean"}, "missing='mean': give 'conditional' or 'weka'"),
     ],
 )
-def test_senseless_parameters(parameters, message):
+def test_wrong_parameters(parameters, message):
     with pytest.raises(ParameterError, match=message):
         ReliefF(**parameters).fit([[0.0], [1.0]], [0, 1])

@@ -28,7 +28,7 @@ def tables(draw):
 
 
 @given(tables())
-def test_every_column_equals_the_reference(table):
+def test_every_column_equals_reference(table):
     X, y = table
     ratio = SignalToNoise().fit(X, y)
     expected = [naive.signal_to_noise(column, y.tolist()) for column in X.T]
@@ -76,7 +76,7 @@ def test_a_class_that_varies_leaves_the_constant_rest_constant():
     assert statistic[0] == pytest.approx((mean - 0.1) / deviation, rel=1e-12)
 
 
-def test_the_sign_and_the_class_that_stands_out():
+def test_sign_and_marked_class():
     y = np.array(["a", "b", "c"])[np.arange(30) % 3]
     noise = np.random.default_rng(0).normal(size=(30, 3))
     X = noise + np.column_stack([9.0 * (y == "b"), -9.0 * (y == "c"), 9.0 * (y != "a")])
@@ -98,13 +98,13 @@ def test_equal_classes_of_equal_spread_are_the_t_statistic(seed):
     assert 2 * 10 * scores**2 == pytest.approx(FTest().fit(X, y).statistic_, rel=1e-9)
 
 
-def test_gaps_are_left_out():
+def test_missing_values_are_left_out():
     frame = pl.DataFrame({"x": [0.1, 0.3, None, 0.9, 1.1], "one": [None, 1.0, 2.0, None, 3.0]})
     ratio = SignalToNoise().fit(frame, [0, 0, 0, 1, 1])
     assert ratio.scores_.tolist() == pytest.approx([0.8 / (2 * np.sqrt(0.02)), 0.0])
 
 
-def test_sparse_is_dense():
+def test_sparse_equals_dense():
     rng = np.random.default_rng(0)
     X = np.where(rng.random((40, 30)) < 0.3, rng.normal(size=(40, 30)), 0.0)
     y = rng.integers(0, 3, size=40)

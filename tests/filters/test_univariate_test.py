@@ -58,9 +58,9 @@ def tables(draw, n_classes=3):
     return X, y
 
 
-# ---- numbers --------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 @given(tables(n_classes=2), st.booleans())
-def test_two_classes_are_scipys_t(table, welch):
+def test_two_classes_equal_scipys_t(table, welch):
     X, y = table
     test = UnivariateTest(continuous="welch" if welch else "student").fit(X, y)
     pooled = FTest().fit(X, y)
@@ -78,7 +78,7 @@ def test_two_classes_are_scipys_t(table, welch):
 
 
 @given(tables())
-def test_many_classes_are_welchs_analysis_of_variance(table):
+def test_many_classes_equal_welchs_analysis_of_variance(table):
     X, y = table
     test, pooled = UnivariateTest().fit(X, y), FTest().fit(X, y)
     for j, x in enumerate(X.T):
@@ -115,7 +115,7 @@ def test_welch_agrees_with_statsmodels():
 
 
 @given(tables())
-def test_kruskal_wallis_is_scipys(table):
+def test_kruskal_wallis_equals_scipy(table):
     X, y = table
     test = UnivariateTest(continuous="kruskal-wallis").fit(X, y)
     for j, x in enumerate(X.T):
@@ -131,7 +131,7 @@ def test_kruskal_wallis_is_scipys(table):
             assert test.p_value_[j] == pytest.approx(ranks.pvalue, rel=1e-9)
 
 
-def test_f_is_the_f_test():
+def test_f_equals_the_f_test():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 200)), rng.integers(0, 3, size=40)
     test, other = UnivariateTest(continuous="f").fit(X, y), FTest().fit(X, y)
@@ -154,7 +154,7 @@ def test_columns_without_information(continuous):
     assert test.order_.tolist() == [3, 0, 1, 2]
 
 
-def test_perfect_columns_are_those_of_the_f_test():
+def test_perfect_columns_equal_those_of_the_f_test():
     y = np.arange(12) % 3
     X = np.column_stack([np.random.default_rng(0).normal(size=12), 0.1 * y, -y * 7.3])
     test = UnivariateTest().fit(X, y)
@@ -165,7 +165,7 @@ def test_perfect_columns_are_those_of_the_f_test():
     assert two.p_value_[1:].tolist() == [0, 0]
 
 
-def test_a_few_equal_values_are_no_certainty():
+def test_a_class_of_few_equal_values_has_no_infinite_weight():
     """A class of two equal values would have an infinite weight in Welch's F of many classes."""
     rng = np.random.default_rng(3)
     y = np.array([0, 0, 1, 1] + [2] * 40)
@@ -175,7 +175,7 @@ def test_a_few_equal_values_are_no_certainty():
     assert test.p_value_[0] == pytest.approx(stats.f_oneway(*groups_of(x, y)).pvalue)
 
 
-def test_evidence_goes_on_where_p_underflows():
+def test_evidence_is_finite_if_p_underflows():
     y = np.arange(3000) % 2
     noise = np.random.default_rng(0).normal(size=3000)
     X = np.column_stack([y * size + noise for size in (4, 5, 6)])
@@ -190,7 +190,7 @@ def test_evidence_goes_on_where_p_underflows():
     assert ranks.scores_ == pytest.approx(-two_sided / np.log(10), rel=1e-12)
 
 
-# ---- categories -----------------------------------------------------------------------------
+# ---- categories ----------------------------------------------------------------------------------
 def clinic(n_rows=80, seed=0):
     """Columns of every kind, with missing values."""
     rng = np.random.default_rng(seed)
@@ -254,7 +254,7 @@ def test_every_kind_has_its_test():
     assert test.interrupted_ is False
 
 
-def test_chi2_is_scipys():
+def test_chi2_equals_scipy():
     frame, y = clinic()
     test = UnivariateTest(categorical="chi2").fit(frame, y)
     for row in test.table().iter_rows(named=True):
@@ -297,7 +297,7 @@ def test_random_tables_tie_at_the_smallest_p_and_chi_squared_orders_them():
     assert not chi2.tie_break_.any()
 
 
-def test_random_tables_do_not_know_the_order_of_rows_columns_levels_or_classes():
+def test_random_tables_do_not_depend_on_the_order_of_rows_columns_levels_or_classes():
     rng = np.random.default_rng(4)
     y = rng.integers(0, 3, 300)
     levels = rng.integers(0, 20, size=(300, 5))
@@ -313,7 +313,7 @@ def test_random_tables_do_not_know_the_order_of_rows_columns_levels_or_classes()
     assert again.tolist() != expected.tolist()
 
 
-def test_equal_scores_of_ranks_go_by_f():
+def test_equal_scores_of_ranks_are_ordered_by_f():
     y = np.repeat([0, 1], 4)
     X = np.column_stack([[1.0, 2, 3, 4, 4.5, 5, 6, 7], [1, 1.1, 1.2, 1.3, 9, 9.1, 9.2, 9.3]])
     test = UnivariateTest(continuous="kruskal-wallis").fit(X, y)
@@ -322,7 +322,7 @@ def test_equal_scores_of_ranks_go_by_f():
     assert test.tie_break_.tolist() == FTest().fit(X, y).scores_.tolist()
 
 
-# ---- the rest -------------------------------------------------------------------------------
+# ---- the rest ------------------------------------------------------------------------------------
 def test_other_methods_can_use_the_tests():
     frame, y = clinic()
     test = UnivariateTest(schema={"keep": ["same"]})
@@ -356,7 +356,7 @@ def test_order_is_by_score_then_by_tie_break(pairs):
         ({"random_state": None}, r"random_state=None: give a whole number from 0"),
     ],
 )
-def test_senseless_parameters(parameters, words):
+def test_wrong_parameters(parameters, words):
     with pytest.raises(ParameterError, match=words):
         UnivariateTest(**parameters).fit([[1.0], [2.0]], [0, 1])
 

@@ -17,7 +17,7 @@ cupy = pytest.importorskip("cupy")
 from featly.core.pairs import columns_cuda, search_cuda  # noqa: E402
 from featly.core.runtime import device_cuda  # noqa: E402
 
-ROOM = 1 << 30
+MEMORY = 1 << 30
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_neighbours(small_tiles, dtype, layout):
         cpu_columns = correlation.UnitColumns(DenseSource(X.astype(np.float64)))
         for count in (1, 10):
             index, value = search_cuda.neighbours(columns, count)
-            expected_index, expected = cpu.neighbours(cpu_columns, count, ROOM)
+            expected_index, expected = cpu.neighbours(cpu_columns, count, MEMORY)
             assert np.array_equal(index, expected_index)
             assert value.tobytes() == expected.tobytes()
 
@@ -72,7 +72,7 @@ def test_pairs_above(small_tiles, ranks, threshold):
     columns = search_cuda.UnitColumns(cupy.asarray(X), ranks=ranks)
     cpu_columns = correlation.UnitColumns(DenseSource(X), ranks=ranks)
     pairs = search_cuda.pairs_above(columns, threshold, 100_000)
-    expected = cpu.pairs_above(cpu_columns, threshold, 100_000, ROOM)
+    expected = cpu.pairs_above(cpu_columns, threshold, 100_000, MEMORY)
     assert same_pairs(pairs, expected)
     assert len(expected[0]) > (0 if threshold == 1 else 50)
 
@@ -82,7 +82,7 @@ def test_spearman(small_tiles):
     columns = search_cuda.UnitColumns(cupy.asarray(X), ranks=True)
     cpu_columns = correlation.UnitColumns(DenseSource(X), ranks=True)
     for ours, theirs in zip(
-        search_cuda.neighbours(columns, 7), cpu.neighbours(cpu_columns, 7, ROOM), strict=True
+        search_cuda.neighbours(columns, 7), cpu.neighbours(cpu_columns, 7, MEMORY), strict=True
     ):
         assert np.array_equal(ours, theirs)
 
@@ -96,7 +96,7 @@ def test_ties(small_tiles, n, p, count, seed):
     X = np.random.default_rng(seed).integers(0, 3, (n, p)).astype(np.float32)
     index, value = search_cuda.neighbours(search_cuda.UnitColumns(cupy.asarray(X)), count)
     cpu_columns = correlation.UnitColumns(DenseSource(X))
-    expected_index, expected = cpu.neighbours(cpu_columns, count, ROOM)
+    expected_index, expected = cpu.neighbours(cpu_columns, count, MEMORY)
     assert np.array_equal(index, expected_index)
     assert np.array_equal(value, expected)
 
@@ -114,7 +114,7 @@ def test_a_list_that_ties_fill(small_tiles, monkeypatch):
     monkeypatch.setattr(search_cuda, "_sizes", lambda *sizes: (64, slack + 3000))
     X = np.random.default_rng(0).integers(0, 2, (5, 600)).astype(np.float32)
     index, value = search_cuda.neighbours(search_cuda.UnitColumns(cupy.asarray(X)), 4)
-    expected_index, expected = cpu.neighbours(correlation.UnitColumns(DenseSource(X)), 4, ROOM)
+    expected_index, expected = cpu.neighbours(correlation.UnitColumns(DenseSource(X)), 4, MEMORY)
     assert lengths
     assert np.array_equal(index, expected_index)
     assert np.array_equal(value, expected)
@@ -126,7 +126,7 @@ def test_many_rows(small_tiles):
     columns = search_cuda.UnitColumns(cupy.asarray(X))
     cpu_columns = correlation.UnitColumns(DenseSource(X))
     for ours, theirs in zip(
-        search_cuda.neighbours(columns, 5), cpu.neighbours(cpu_columns, 5, ROOM), strict=True
+        search_cuda.neighbours(columns, 5), cpu.neighbours(cpu_columns, 5, MEMORY), strict=True
     ):
         assert np.array_equal(ours, theirs)
 
@@ -167,11 +167,11 @@ def test_information(small_tiles, n, levels):
         codes = DenseCodes(matrix, np.full(p, levels))
         columns, cpu_columns = search_cuda.CodedColumns(codes), uncertainty.CodedColumns(codes)
         index, value = search_cuda.neighbours(columns, 6)
-        expected_index, expected = cpu.neighbours(cpu_columns, 6, ROOM)
+        expected_index, expected = cpu.neighbours(cpu_columns, 6, MEMORY)
         assert np.array_equal(index, expected_index)
         assert value.tobytes() == expected.tobytes()
         pairs = search_cuda.pairs_above(columns, 0.01, 100_000)
-        assert same_pairs(pairs, cpu.pairs_above(cpu_columns, 0.01, 100_000, ROOM))
+        assert same_pairs(pairs, cpu.pairs_above(cpu_columns, 0.01, 100_000, MEMORY))
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 1.0])
@@ -181,22 +181,22 @@ def test_without_redundant(small_tiles, threshold):
     columns = search_cuda.UnitColumns(cupy.asarray(X))
     cpu_columns = correlation.UnitColumns(DenseSource(X))
     result = search_cuda.drop_redundant(columns, order, threshold, 5)
-    expected = cpu.drop_redundant(cpu_columns, order, threshold, 5, ROOM)
+    expected = cpu.drop_redundant(cpu_columns, order, threshold, 5, MEMORY)
     for ours, theirs in zip(result, expected, strict=True):
         assert np.array_equal(ours, theirs)
 
 
 # ---- as it is called ------------------------------------------------------------------------
 @pytest.mark.parametrize("measure", ["pearson", "spearman", "information"])
-@pytest.mark.parametrize("asked", [{"threshold": 0.3}, {"neighbours": 4}])
-def test_redundancy(measure, asked):
+@pytest.mark.parametrize("selection", [{"threshold": 0.3}, {"neighbours": 4}])
+def test_redundancy(measure, selection):
     torch = pytest.importorskip("torch")
     X = table(8, 40, 90)
-    expected = redundancy(X, measure=measure, device="cpu", **asked)
+    expected = redundancy(X, measure=measure, device="cpu", **selection)
     for form in (X, np.asfortranarray(X), cupy.asarray(X), torch.asarray(X, device="cuda")):
-        result = redundancy(form, measure=measure, device="cuda", **asked)
+        result = redundancy(form, measure=measure, device="cuda", **selection)
         assert np.array_equal(result.pairs, expected.pairs)
-        if "neighbours" in asked:
+        if "neighbours" in selection:
             assert np.array_equal(result.neighbours, expected.neighbours)
             assert np.array_equal(result.values, expected.values)
         else:

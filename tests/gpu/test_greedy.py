@@ -101,7 +101,7 @@ def test_columns_of_few_and_of_many_levels_side_by_side(name):
     X, y = make_table(3, 150, 260, 3)
     random = np.random.default_rng(3)
     for first, levels in ((0, 2), (1, 4), (2, 6), (3, 8), (4, 9), (5, 10), (6, 60), (7, 250)):
-        # told by the class, so that some of them are chosen
+        # determined by the class, so that some of them are chosen
         X[:, first::9] = (random.integers(0, levels, X[:, first::9].shape) + y[:, None]) % levels
     for layout in LAYOUTS:
         codes = CudaCodes.from_array(as_device(lay_out(X, layout)))

@@ -13,8 +13,8 @@ from .tables import LAYOUTS, lay_out, make_table
 
 cupy = pytest.importorskip("cupy")
 
-THERE = sorted(name for name, method in METHODS.items() if method.on_device)
-COUNTING = [name for name in THERE if "discretizer" in method_class(name)().get_params()]
+ON_DEVICE = sorted(name for name, method in METHODS.items() if method.on_device)
+COUNTING = [name for name in ON_DEVICE if "discretizer" in method_class(name)().get_params()]
 COUNTING.remove("redundancy-filter")
 
 
@@ -49,7 +49,7 @@ def assert_same(ours, expected):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", ON_DEVICE)
 def test_the_ranking_of_the_cpu(name, layout):
     X, y = table(name, layout=layout)
     wanted = method_of(name, device="cpu").fit(X, y)
@@ -62,7 +62,7 @@ def test_the_ranking_of_the_cpu(name, layout):
     np.testing.assert_array_equal(to_host(chosen), wanted.transform(X))
 
 
-@pytest.mark.parametrize("name", [n for n in THERE if METHODS[n].many_classes])
+@pytest.mark.parametrize("name", [n for n in ON_DEVICE if METHODS[n].many_classes])
 def test_many_classes(name):
     X, y = table(name, seed=1, classes=4)
     labels = np.array(list("dbca"))[y]
@@ -77,7 +77,7 @@ def test_methods_of_two_classes_by_pairs(name):
     assert_same(method_of(name, device="cuda", multiclass="ovo").fit(as_device(X), y), wanted)
 
 
-@pytest.mark.parametrize("name", [n for n in THERE if METHODS[n].missing])
+@pytest.mark.parametrize("name", [n for n in ON_DEVICE if METHODS[n].missing])
 def test_missing_values(name):
     X, y = table(name, seed=2)
     X = X.astype(np.float32)
@@ -87,7 +87,7 @@ def test_missing_values(name):
     assert_same(method_of(name, device="auto").fit(as_device(X), y), wanted)
 
 
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", ON_DEVICE)
 def test_whole_numbers(name):
     X, y = make_table(3, 30, 60, 5, dtype=np.int32)
     wanted = method_of(name, device="cpu").fit(X, y)
@@ -104,7 +104,7 @@ def test_numbers_are_cut_on_the_cpu_and_counted_on_the_device(name):
         assert_same(method_of(name, device="cuda", discretizer="mdlp").fit(given, y), wanted)
 
 
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", ON_DEVICE)
 def test_torch_tensors(name):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
@@ -119,7 +119,7 @@ def test_torch_tensors(name):
     np.testing.assert_array_equal(chosen.cpu().numpy(), wanted.transform(X))
 
 
-@pytest.mark.parametrize("name", [n for n in THERE if METHODS[n].streams and n != "pairwise"])
+@pytest.mark.parametrize("name", [n for n in ON_DEVICE if METHODS[n].streams and n != "pairwise"])
 def test_a_table_larger_than_what_the_device_may_take(name, tmp_path):
     X, y = table(name, seed=6, n=60, p=40_000)
     extra = {"max_steps": 5} if "max_steps" in method_class(name)().get_params() else {}

@@ -120,7 +120,7 @@ def test_no_column_varies():
     assert weights.n_rows == 6
 
 
-def test_gaps_are_for_the_cpu():
+def test_missing_values_are_left_to_the_cpu():
     X, y = table(0, 12, 5)
     X[3, 4] = np.nan
     with pytest.raises(NotOnDevice, match="column 4 has a missing value"):

@@ -191,7 +191,7 @@ def worker(kind: str, first: int, stop: int, step: int, folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     words = os.environ.get("FEATLY_FUZZ_TRIAL", "").split(",")  # to try the guard itself
     trial = dict(word.split(":") for word in words if word)
-    now, log = folder / "now", (folder / "told").open("a")
+    now, log = folder / "now", (folder / "failures").open("a")
     for seed in range(first, stop, step):
         case = mutant(files, seed)
         now.write_text(json.dumps([seed, case.label]))
@@ -259,7 +259,7 @@ def fuzz(
         lane_folder.mkdir()
         while first < base + count and crashes < 50:
             done, last_words = _run(kind, first, base + count, processes, lane_folder)
-            log = lane_folder / "told"
+            log = lane_folder / "failures"
             rows = [json.loads(line) for line in log.read_text().splitlines()]
             log.unlink()
             with lock:
@@ -285,7 +285,7 @@ def fuzz(
 def _run(kind: str, first: int, stop: int, step: int, folder: Path) -> tuple[int, str]:
     """Run a worker to its end; return its exit code, and its last words should it not be 0."""
     (folder / "now").write_text(json.dumps([first, f"seed {first}: before the first mutant"]))
-    (folder / "told").touch()
+    (folder / "failures").touch()
     words = [sys.executable, "-X", "faulthandler", "-m", "tests.io.guard"]
     words += ["worker", kind, str(first), str(stop), str(step), str(folder)]
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
@@ -312,8 +312,8 @@ def main() -> None:
     import tempfile
 
     match sys.argv[1:]:
-        case ["worker", kind, first, stop, step, place]:
-            worker(kind, int(first), int(stop), int(step), Path(place))
+        case ["worker", kind, first, stop, step, path]:
+            worker(kind, int(first), int(stop), int(step), Path(path))
         case ["read" | "rank" as kind, seed]:
             case = mutant(sources(os.environ.get("FEATLY_DATA")), int(seed))
             print(case.label, len(case.data), "bytes", case.data[:200])

@@ -74,7 +74,7 @@ def quote_word(word):
     st.sampled_from([",", ", ", " ", "\t"]),
 )
 @settings(max_examples=80)
-def test_what_is_written_is_read(tmp_path_factory, rows, name, size, between):
+def test_written_rows_are_read(tmp_path_factory, rows, name, size, between):
     levels = list(dict.fromkeys(word for _, word, _ in rows if word is not None)) or ["a"]
     lines = [f"@relation r\n@attribute {quote_word(name + '1')} numeric"]
     lines.append(
@@ -205,7 +205,7 @@ def test_sparse_rows_with_nominal_columns_are_written_out(tmp_path):
 
 # ---- what cannot be read -------------------------------------------------------------------------
 TWO = "@relation r\n@attribute a real\n@attribute b {x,y}\n@data\n"
-# what is in the file, what is said about which line of it
+# content of a file, and the message about it
 BAD = {
     "a date": (
         HEAD.replace("NUMERIC", "date 'yyyy'") + "1\n",
@@ -304,7 +304,7 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_what_cannot_be_read(tmp_path, case, end):
+def test_wrong_files(tmp_path, case, end):
     text, message = BAD[case]
     with pytest.raises(DataError) as caught:
         load(tmp_path, text.replace("\n", end))
@@ -312,7 +312,7 @@ def test_what_cannot_be_read(tmp_path, case, end):
 
 
 @pytest.mark.parametrize("target", [None, "b"])
-def test_numbers_lie_in_one_block(tmp_path, target):
+def test_numbers_are_one_matrix(tmp_path, target):
     path = tmp_path / "a.arff"
     names = "".join(f"@attribute {name} numeric\n" for name in ("a", "b", "c", "class", "d"))
     rows = "".join(f"{k},{k + 0.5},{k % 3},{k % 2},{-k}\n" for k in range(50))

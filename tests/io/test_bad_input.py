@@ -1,4 +1,4 @@
-"""Files that cannot be read: one line names the file, the place in it, and what to do."""
+"""Files that cannot be read: an error of one line names the file, the line, and what to do."""
 
 import bz2
 import gzip

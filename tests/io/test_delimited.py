@@ -42,7 +42,7 @@ def is_equal(actual, expected):
     return True
 
 
-# ---- against the naive twin ----------------------------------------------------------------------
+# ---- against the reference implementation --------------------------------------------------------
 NUMBERS = st.one_of(
     st.integers(-(10**18), 10**18).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
@@ -98,7 +98,7 @@ def tables(draw, separators=",;\t|"):
 def test_tables_are_read_as_the_reference_reads_them(tmp_path_factory, table, size, encoding):
     text, separator = table
     names, expected = read_plain(text, separator)
-    path = tmp_path_factory.getbasetemp() / "twin.csv"
+    path = tmp_path_factory.getbasetemp() / "drawn.csv"
     path.write_bytes(text.encode(encoding))
     if not any(expected) or not expected[0]:
         return
@@ -250,7 +250,7 @@ def test_quotes_within_cells(tmp_path):
 # ---- headers -------------------------------------------------------------------------------------
 HEADERS = {
     "names over numbers": ("a,b\n1,2\n3,4\n", True),
-    "names over numbers with gaps": ("a,b\n?,2\n3,NA\n", True),
+    "names over numbers with missing values": ("a,b\n?,2\n3,NA\n", True),
     "names over text": ("sex,ward\nf,north\nm,south\n", True),
     "numeric names beside one of text": ("1,2,class\n5,6,a\n7,8,b\n", True),
     "numbers of columns, as pandas writes them": ("0,1,2,3\n5,6,7,8\n7,8,9,1\n", True),
@@ -260,7 +260,7 @@ HEADERS = {
     "one column": ("a\n1\n2\n", True),
     "names over decimal commas": ("a;b\n1,5;2,5\n3,5;4,5\n", True),
     "numbers": ("1,2\n3,4\n5,6\n", False),
-    "numbers with gaps first": ("NA,1,2\n3,4,5\n6,7,8\n", False),
+    "numbers with a missing value first": ("NA,1,2\n3,4,5\n6,7,8\n", False),
     "a question mark": ("?,1,a\n3,4,b\n6,7,a\n", False),
     "a class that comes again": ("5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versicolor\n", False),
     "whole numbers and a class": ("5,3,setosa\n4,3,setosa\n7,3,versicolor\n", False),
@@ -272,7 +272,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("case", HEADERS)
-def test_headers_are_told_from_rows(tmp_path, case):
+def test_headers_are_detected(tmp_path, case):
     text, header = HEADERS[case]
     table = load(tmp_path, text)
     n_lines = text.count("\n")
@@ -282,7 +282,7 @@ def test_headers_are_told_from_rows(tmp_path, case):
         assert list(table.names) == [f"x{j}" for j in range(table.shape[1])]
 
 
-def test_header_may_be_said(tmp_path):
+def test_header_option(tmp_path):
     table = load(tmp_path, "1,2\n3,4\n", header=True)
     assert table.names == ["1", "2"]
     assert table.X.rows() == [(3.0, 4.0)]
@@ -317,7 +317,7 @@ def test_names_empty_and_twice(tmp_path):
     assert table.names == ["a", "a_3", "a_2", "x3", "b"]
     assert "a second column 'a' is called 'a_3'" in table.notes
     table = load(tmp_path, ",x0,x1\n0,1.5,2\n1,2.5,3\n")
-    assert table.names == ["x0_2", "x0", "x1"], "a name that is given stays where it is"
+    assert table.names == ["x0_2", "x0", "x1"], "a name of the file is not changed"
     many = load(tmp_path, "a,a,a,b\n1,2,3,4\n", header=True)
     assert many.names == ["a", "a_2", "a_3", "b"]
     assert "a second column 'a' is called 'a_2', and 1 more like it" in many.notes
@@ -341,7 +341,7 @@ def test_utf_32_with_the_other_mark(tmp_path):
     assert load(tmp_path, content).names == ["größe", "b"]
 
 
-def test_encodings_may_be_said(tmp_path):
+def test_encoding_option(tmp_path):
     assert load(tmp_path, "имя,b\n1,2\n".encode("cp1251"), encoding="cp1251").names == ["имя", "b"]
     assert load(tmp_path, "ä,b\n1,2\n".encode("latin-1"), encoding="L1").names == ["ä", "b"]
     assert load(tmp_path, "名,b\n1,2\n".encode("shift_jis"), encoding="sjis").names == ["名", "b"]
@@ -390,7 +390,7 @@ def test_columns_without_a_value(tmp_path):
 @pytest.mark.parametrize("size", [64, 1 << 20])
 @pytest.mark.parametrize("target", [None, "t", "n2"])
 @pytest.mark.parametrize("apart", [[], ["n1"], ["n0", -1]])
-def test_numbers_lie_in_one_block(tmp_path, monkeypatch, size, target, apart):
+def test_numbers_are_one_matrix(tmp_path, monkeypatch, size, target, apart):
     monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     rows = ["n0,n1,t,n2,n3,n4"] + [f"{k},{k}.5,{'ab'[k % 2]},{k % 3},-{k},{k}e2" for k in range(40)]
     table = load(tmp_path, "\n".join(rows) + "\n\n\n", target=target, apart=apart)

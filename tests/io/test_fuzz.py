@@ -35,7 +35,7 @@ def test_mutants_on_the_command_line(tmp_path):
     assert_sound(fuzz(tmp_path, 50, base=BASE, kind="rank"), 50)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ten_thousand_mutants(tmp_path):
     report = fuzz(tmp_path, 10_000, base=BASE + 1_000_000, processes=2)
     print(
@@ -53,7 +53,7 @@ def test_a_seed_is_a_mutant():
         assert str(seed) in first.label
 
 
-def test_a_crash_and_a_hang_are_told_with_their_seed(tmp_path, monkeypatch):
+def test_a_crash_and_a_hang_are_reported_with_their_seed(tmp_path, monkeypatch):
     """A crash or a hang of the guarded process is a failure like others."""
     monkeypatch.setenv("FEATLY_FUZZ_TRIAL", "crash:3,hang:5")
     report = fuzz(tmp_path, 8)

@@ -32,7 +32,7 @@ def test_rows_are_read_as_the_reference_reads_them(tmp_path_factory, rows, size)
         pairs = "".join(f" {index}:{value!r}" for index, value in sorted(cells.items()))
         lines.append(f"{label}{pairs}" + (" # a remark 3:4" if label == 2 else ""))
     text = "\n\n# remark\n".join(lines)
-    path = tmp_path_factory.getbasetemp() / "twin.svmlight"
+    path = tmp_path_factory.getbasetemp() / "drawn.svmlight"
     path.write_text(text)
     expected, labels = read_sparse_rows(text, 12)
     with mock.patch.object(byte_source, "CHUNK_BYTES", size), read_table(path) as table:
@@ -61,7 +61,7 @@ def test_agrees_with_sklearn(tmp_path):
                 assert f"indices count from {1 - zero_based}" in table.notes
 
 
-def test_content_tells_the_format(tmp_path):
+def test_format_is_detected_from_the_content(tmp_path):
     table = load(tmp_path, "+1 1:0.5 3:2\n-1 2:1e-3\n", "a.txt")
     assert table.format == "libsvm"
     assert table.shape == (2, 3)
@@ -118,13 +118,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_what_cannot_be_read(tmp_path, text):
+def test_wrong_files(tmp_path, text):
     with pytest.raises(DataError) as caught:
         load(tmp_path, text)
     assert str(caught.value).replace(str(tmp_path / "a.svmlight"), "*") == BAD[text]
 
 
-def test_labels_stand_in_front(tmp_path):
+def test_a_target_is_refused(tmp_path):
     with pytest.raises(
         DataError, match=r"is a LIBSVM file, whose labels stand in front: leave out target$"
     ):

@@ -116,7 +116,7 @@ def test_files_without_a_table(tmp_path, content, message):
         load(tmp_path, content)
 
 
-def test_targets_that_are_not_there(tmp_path):
+def test_missing_targets(tmp_path):
     with pytest.raises(
         DataError, match=r"^'.*a.mat' has no variable 'Z' with 4 labels \(variables: Y 4x1\)$"
     ):

@@ -20,7 +20,7 @@ def read(tmp_path, text, name="a.csv", **options):
     "above", ["# made by a program\n", "# one\n\n# two, with a comma\n", "#\n"]
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_comments_above_the_table_are_skipped_and_said(tmp_path, above, end):
+def test_comments_above_the_table_are_skipped_and_noted(tmp_path, above, end):
     table = read(tmp_path, (above + BODY).replace("\n", end), target="ill")
     plain = read(tmp_path, BODY, name="b.csv", target="ill")
     assert table.X.equals(plain.X)
@@ -103,7 +103,7 @@ def test_pages_and_json_are_named(tmp_path, text, reason, pack):
         read(tmp_path, pack(text.encode()))
 
 
-def test_what_is_saved_from_arff_is_written_plainly(tmp_path):
+def test_columns_saved_from_arff(tmp_path):
     text = "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute c {x,y}\n@data\n"
     table = read(tmp_path, text + "1,0.5,x\n?,?,y\n3,2,x\n", name="a.arff")
     table.save_columns(["a", "b"], tmp_path / "b.csv")
@@ -112,5 +112,5 @@ def test_what_is_saved_from_arff_is_written_plainly(tmp_path):
         table.save_columns(["a"], tmp_path / "b.json")
 
 
-def test_a_table_says_what_it_is(tmp_path):
+def test_repr(tmp_path):
     assert repr(read(tmp_path, BODY, target="ill")).endswith("3 rows, 2 columns, target 'ill')")

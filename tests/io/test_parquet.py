@@ -87,7 +87,7 @@ def test_targets(tmp_path, target, y):
 
 @pytest.mark.parametrize("block", [1, 40, 1 << 26])
 @pytest.mark.parametrize("apart", [[], ["n1"], ["n0", -1]])
-def test_numbers_lie_in_one_block(tmp_path, monkeypatch, block, apart):
+def test_numbers_are_one_matrix(tmp_path, monkeypatch, block, apart):
     monkeypatch.setattr(parquet, "BLOCK_BYTES", block)
     frame = pl.DataFrame(
         {"n0": [1, 2], "n1": [3.0, 4], "t": ["a", "b"], "n2": [5, 6], "n3": [7, 8], "n4": [9, 1]}

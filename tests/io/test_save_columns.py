@@ -34,7 +34,7 @@ TEXT = (
 
 @pytest.mark.parametrize("size", [1, 10, 1 << 20])
 @pytest.mark.parametrize("packed", [False, True])
-def test_every_cell_as_it_stood(tmp_path, monkeypatch, size, packed):
+def test_cells_are_copied_unchanged(tmp_path, monkeypatch, size, packed):
     monkeypatch.setattr(byte_source, "CHUNK_BYTES", size)
     content = gzip.compress(TEXT.encode()) if packed else TEXT
     with read_table(write(tmp_path, content), target="ill") as table:
@@ -80,7 +80,7 @@ def test_other_texts(tmp_path):
     assert (tmp_path / "b.csv").read_text() == "^a$,*\n2,1\n5,4\n"
 
 
-def test_what_is_saved_can_be_read_again(tmp_path):
+def test_saved_columns_can_be_read_again(tmp_path):
     with read_table(write(tmp_path, TEXT), target="ill") as table:
         table.save_columns(table.names, tmp_path / "b.csv")
         with read_table(tmp_path / "b.csv", target="ill") as again:
@@ -168,7 +168,7 @@ def test_from_standard_input(tmp_path, standard_input):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-def test_a_file_that_changed_is_noticed(tmp_path, name):
+def test_a_changed_file_is_refused(tmp_path, name):
     frame = pl.DataFrame({"a": [1, 2], "b": [3, 4]})
     path = tmp_path / name
     frame.write_csv(path) if name == "a.csv" else frame.write_parquet(path)
@@ -184,7 +184,7 @@ def test_a_file_that_changed_is_noticed(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.arff", "a.svm"])
-def test_columns_that_are_not_there(tmp_path, name):
+def test_unknown_columns(tmp_path, name):
     frame = pl.DataFrame({"alpha": [1, 2], "x0": [3, 4], "class": ["p", "q"]})
     path = tmp_path / name
     content = {

@@ -20,7 +20,7 @@ def write(tmp_path, content):
         '"age", 2\n"body weight",1.5e0\n'.encode("utf-16"),
     ],
 )
-def test_a_number_for_each_of_some_columns(tmp_path, content):
+def test_weights(tmp_path, content):
     assert read_weights(write(tmp_path, content), "prior") == {"age": 2.0, "body weight": 1.5}
 
 
@@ -37,7 +37,7 @@ def test_a_number_for_each_of_some_columns(tmp_path, content):
         (b"age,2\n\x81,3\n", "line 2 of '*' is no text"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, content, message):
+def test_wrong_weights(tmp_path, content, message):
     path = write(tmp_path, content)
     with pytest.raises(SchemaError) as caught:
         read_weights(path, "prior")
@@ -47,13 +47,16 @@ def test_what_cannot_be_read(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("keeps = []", "'*' has a part 'keeps', which a schema has not; did you mean 'keep'?"),
+        (
+            "keeps = []",
+            "'*' has a part 'keeps', which a schema does not have; did you mean 'keep'?",
+        ),
         ('keep = "age"', "keep in '*' must be a list of columns"),
         ("prior = [1]", "prior in '*' must be a table, such as [prior]"),
         ("target = 3", "target in '*' must be a text"),
     ],
 )
-def test_schemas_that_are_none(tmp_path, content, message):
+def test_wrong_schemas(tmp_path, content, message):
     path = write(tmp_path, content)
     with pytest.raises(SchemaError) as caught:
         read_schema_file(path)

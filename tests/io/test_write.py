@@ -21,7 +21,7 @@ FRAME = pl.DataFrame({"feature": ["age", 'a "b", c'], "score": [1.5, None], "ran
 
 
 def is_only_old(path, content=b"old"):
-    """Return whether the old file is there as it was, and nothing else in its folder."""
+    """Return whether the old file is unchanged, and the only one in its folder."""
     return path.read_bytes() == content and [p.name for p in path.parent.iterdir()] == [path.name]
 
 
@@ -39,7 +39,7 @@ def old(tmp_path):
     "problem", [ValueError("no"), KeyboardInterrupt(), SystemExit(1), MemoryError()]
 )
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
-def test_nothing_happens_where_something_goes_wrong(old, problem, ending):
+def test_an_error_leaves_the_old_file(old, problem, ending):
     path = old.with_suffix(ending)
     old.rename(path)
 
@@ -122,7 +122,7 @@ def test_pipes_are_written_to(tmp_path):
     code = (
         "import polars as pl; from featly.io import write_frame; "
         "from featly.basics.atomic_file import "
-        "check_place; check_place('/dev/stdout'); "
+        "check_writable; check_writable('/dev/stdout'); "
         "write_frame(pl.DataFrame({'a': [1]}), '-'); "
         "d = '/dev/stdout'; from featly.io import whole_file\n"
         "with whole_file(d) as out: out.write(b'more')"
@@ -132,7 +132,7 @@ def test_pipes_are_written_to(tmp_path):
 
 
 # ---- rights, links, folders ----------------------------------------------------------------------
-def test_links_and_rights_stay(tmp_path):
+def test_links_and_permissions_stay(tmp_path):
     target, link = tmp_path / "target.csv", tmp_path / "link.csv"
     target.write_bytes(b"old")
     target.chmod(0o640)
@@ -144,7 +144,7 @@ def test_links_and_rights_stay(tmp_path):
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
-def test_a_new_file_has_the_rights_of_any_new_file(tmp_path, mask):
+def test_permissions_of_a_new_file(tmp_path, mask):
     before = os.umask(mask)
     try:
         write_frame(FRAME, tmp_path / "new.csv")
@@ -153,7 +153,7 @@ def test_a_new_file_has_the_rights_of_any_new_file(tmp_path, mask):
     assert stat.S_IMODE((tmp_path / "new.csv").stat().st_mode) == 0o666 & ~mask
 
 
-def test_drafts_of_others_are_no_hindrance(tmp_path):
+def test_drafts_of_other_processes(tmp_path):
     with whole_file(tmp_path / "a.csv") as first:
         first.write(b"first")
         with whole_file(tmp_path / "a.csv") as second:
@@ -171,7 +171,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
 
 
 @pytest.mark.parametrize("write", [lambda path: write_frame(FRAME, path), check_writable])
-def test_places_that_cannot_be_written_to(tmp_path, write, monkeypatch):
+def test_unwritable_paths(tmp_path, write, monkeypatch):
     folder = tmp_path / "a.csv"
     folder.mkdir()
     with pytest.raises(IsADirectoryError, match=r"^'.*a.csv' is a directory: name a file in it$"):
@@ -195,7 +195,7 @@ def test_places_that_cannot_be_written_to(tmp_path, write, monkeypatch):
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_a_folder_of_others(tmp_path):
+def test_a_folder_without_permission(tmp_path):
     tmp_path.chmod(0o500)
     try:
         with pytest.raises(PermissionError, match="permission denied"):
@@ -206,7 +206,7 @@ def test_a_folder_of_others(tmp_path):
         tmp_path.chmod(0o700)
 
 
-def test_good_places_pass(tmp_path):
+def test_writable_paths(tmp_path):
     check_writable("-")
     check_writable(tmp_path / "new.csv")
     (tmp_path / "old.csv").write_bytes(b"")
@@ -227,7 +227,7 @@ READ = {
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_written_can_be_read(tmp_path, name):
+def test_written_files_can_be_read(tmp_path, name):
     write_frame(FRAME, tmp_path / name)
     assert READ[name](tmp_path / name).equals(FRAME)
 
@@ -279,7 +279,7 @@ def test_no_spreadsheet_runs_a_name(tmp_path, ending):
     assert read_ranking(path)["feature"].to_list() == NAMES
 
 
-def test_what_users_own_is_written_as_it_is(tmp_path):
+def test_tables_of_users_are_written_unchanged(tmp_path):
     path = tmp_path / "table.csv"
     write_frame(pl.DataFrame({"=a": ["=1"]}), path)
     assert path.read_text() == "=a\n=1\n"

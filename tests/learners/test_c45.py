@@ -1,4 +1,4 @@
-"""Trees are those of the description, and text, rules and probabilities say what they are."""
+"""Trees equal the reference; text, rules and probabilities agree with the tree."""
 
 import pickle
 import re
@@ -25,13 +25,13 @@ LETTERS = "abcdef"
 
 @st.composite
 def problems(draw, most_rows=36):
-    """Columns with ties and gaps, classes that depend on them a little, weights."""
+    """Columns with ties and missing values, classes that depend on them a little, weights."""
     n = draw(st.integers(2, most_rows))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_classes = draw(st.integers(2, 4))
     signal = rng.integers(0, n_classes, n)
     columns, kinds = [], []
-    gaps = draw(st.sampled_from([0.0, 0.0, 0.1, 0.4]))
+    missing_share = draw(st.sampled_from([0.0, 0.0, 0.1, 0.4]))
     for _ in range(draw(st.integers(1, 4))):
         spread = draw(st.sampled_from([1, 2, 6, 100]))
         values = rng.integers(0, spread, n) + signal * rng.integers(0, 3)
@@ -40,7 +40,9 @@ def problems(draw, most_rows=36):
             column = [LETTERS[v % len(LETTERS)] for v in values.tolist()]
         else:
             column = (values / 4).tolist()
-        column = [None if r < gaps else v for v, r in zip(column, rng.random(n), strict=True)]
+        column = [
+            None if r < missing_share else v for v, r in zip(column, rng.random(n), strict=True)
+        ]
         if all(v is None for v in column):
             column[0] = "a" if kind == "levels" else 0.25
         columns.append(column)
@@ -63,7 +65,7 @@ def frame(columns, kinds):
 
 def assert_same(learner, node, at=0):
     """Assert that a fitted learner's tree is that of the reference, from a node on."""
-    tree, words = learner._tree, learner._words()
+    tree, words = learner._tree, learner._tree_words()
     assert tree.classes[at] == pytest.approx(node["classes"], abs=1e-9)
     assert (tree.feature[at] >= 0) == ("children" in node)
     if "children" not in node:
@@ -123,8 +125,8 @@ def test_agrees_with_the_reference(problem, rules, laplace, n_jobs):
 EQUALLY_HEAVY = [122, 155, 183]
 # ... and in these a raised subtree has nodes that only parts of rows reach
 PARTS_ONLY = [135, 145, 157]
-# here the price of a threshold decides, with gaps: it is per row of the node, known or not
-PAID = [9, 13, 15, 17]
+# here the cost of a threshold decides, with missing values: it is per row of the node, known or not
+THRESHOLD_COST = [9, 13, 15, 17]
 
 
 def test_pruning_agrees_with_the_reference():
@@ -132,7 +134,7 @@ def test_pruning_agrees_with_the_reference():
     changed = 0
     for seed in [*range(24), *EQUALLY_HEAVY, *PARTS_ONLY]:
         rng = np.random.default_rng(seed)
-        n, gaps = 30 + seed % 40, 0.25 * (seed % 2)
+        n, missing_share = 30 + seed % 40, 0.25 * (seed % 2)
         signal = rng.integers(0, 2, n)
         columns = [
             (rng.integers(0, 5, n) + signal).astype(float).tolist(),
@@ -140,12 +142,14 @@ def test_pruning_agrees_with_the_reference():
             rng.integers(0, 9, n).astype(float).tolist(),
             [LETTERS[v] for v in rng.integers(0, 2, n).tolist()],
         ]
-        columns = [[None if rng.random() < gaps else v for v in column] for column in columns]
+        columns = [
+            [None if rng.random() < missing_share else v for v in column] for column in columns
+        ]
         kinds = ["numbers", "levels"] * 2
         y = np.where(rng.random(n) < 0.75, signal, rng.integers(0, 3, n)).tolist()
         rules = {
             "min_rows": 1,
-            "mdl_correction": seed in PAID,
+            "mdl_correction": seed in THRESHOLD_COST,
             "confidence": [0.5, 0.25][seed // 2 % 2],
         }
         learner = C45(**rules).fit(frame(columns, kinds), y)
@@ -167,10 +171,10 @@ def test_the_smaller_the_confidence_the_more_is_pruned():
 
 @pytest.mark.parametrize(("n_levels", "split_by"), [(12, "good"), (10, "names")])
 def test_columns_with_a_level_for_every_third_row(n_levels, split_by):
-    """From 0.3 levels a row on, they have no say in the average gain."""
+    """From 0.3 levels a row on, they do not count in the average gain."""
     n = 40
     y = np.arange(n) % 2
-    names = [f"l{i % n_levels:02d}" for i in range(n)]  # knows the class, and has a low ratio
+    names = [f"l{i % n_levels:02d}" for i in range(n)]  # determines the class, and has a low ratio
     good = [LETTERS[v] for v in np.where(np.arange(n) % 10 == 0, 1 - y, y)]
     columns, kinds = [names, good], ["levels", "levels"]
     learner = C45(pruned=False).fit(frame(columns, kinds), y)
@@ -195,8 +199,8 @@ def test_neighbouring_floats_can_be_told_apart():
     assert (tree.predict(x[:, None]) == (x > low)).all()
 
 
-def test_levels_that_nobody_of_a_node_has():
-    """Their branches are empty leaves: the node itself answers, in text, rules and predictions."""
+def test_levels_without_rows_in_a_node():
+    """Their branches are empty leaves: the class of the node counts, in text and predictions."""
     x = [0.0] * 60 + [1.0] * 180
     soil = [f"s{i // 20:02d}" for i in range(240)]
     noise = ["a", "b"] * 120  # which lowers the average gain, so that the ratio decides
@@ -367,7 +371,7 @@ def test_rules_are_the_tree(problem, rules, laplace):
         assert matching[0].probability == pytest.approx(p.max())
 
 
-def test_words():
+def test_texts_of_conditions_and_leaves():
     assert str(Interval("age", 40.0, 52.5)) == "40 < age <= 52.5"
     assert str(Interval("age", None, 1e-7)) == "age <= 1e-07"
     assert str(Levels("job", ("a", "b"))) == "job in {a, b}"

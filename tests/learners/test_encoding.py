@@ -70,7 +70,7 @@ LIBRARIES = [as_polars, as_pandas, as_arrow, as_objects, as_lists]
 
 
 @given(mixed_tables(), st.booleans(), st.sampled_from(LIBRARIES))
-def test_it_is_the_plain_loop(tables, standardize, library):
+def test_equals_reference(tables, standardize, library):
     train, rows = tables
     encoder = Encoder(standardize=standardize).fit(library(train))
     expected = encode_columns(train, rows, standardize)
@@ -131,12 +131,12 @@ def test_arrays_of_every_kind_agree():
 
 
 @pytest.mark.parametrize("value", [0.1, 1e9 + 0.3, -7e-9, 123456.789])
-@pytest.mark.parametrize("gaps", [False, True])
-def test_a_constant_column_is_0_however_many_rows_it_has(value, gaps):
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_a_constant_column_is_0_however_many_rows_it_has(value, with_missing):
     """A sum of many equal numbers is not their number times one of them, but columns stay 0."""
     X = np.full((30_011, 2), value)
     X[0, 1] = 0.0
-    if gaps:
+    if with_missing:
         X[::7] = np.nan
     encoder = Encoder().fit(X)
     assert encoder.scale_[0] == 0
@@ -221,7 +221,7 @@ def test_other_rows_that_are_all_missing_have_another_dtype():
     assert (Encoder().fit(as_array).transform(nothing) == np.zeros((1, 3))).all()
 
 
-def test_training_rows_that_are_all_missing_say_nothing():
+def test_training_rows_that_are_all_missing_are_encoded_as_0():
     encoder = Encoder().fit(pl.DataFrame({"sex": [None, None], "age": [1, 2]}))
     rows = encoder.transform(pl.DataFrame({"sex": ["f", None], "age": [1, 2]}))
     assert rows.tolist() == [[0.0, -1.0], [0.0, 1.0]]

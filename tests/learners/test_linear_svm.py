@@ -125,7 +125,7 @@ def test_a_small_price_still_tells_classes_apart():
         assert (LinearSVM(C=C).fit(X, y).predict(X) == y).all()
 
 
-def test_columns_that_say_nothing_leave_the_larger_class():
+def test_constant_columns_leave_the_larger_class():
     X = np.full((5, 2), 0.1)
     rows = np.array([[0.1, 0.1], [5.0, -5.0]])
     assert LinearSVM().fit(X, [0, 1, 1, 0, 1]).predict(rows).tolist() == [1, 1]
@@ -148,7 +148,7 @@ def test_class_weights_are_prices():
             assert best <= objective(Z, sign, w, b + rng.normal(scale=0.1), prices)
 
 
-def test_a_machine_that_is_not_solved_says_so():
+def test_a_machine_that_is_not_solved_warns():
     X = np.random.default_rng(0).normal(size=(12, 2))
     X[0, 1] = 1e130
     with pytest.warns(ConvergenceWarning, match="standardize=True"):

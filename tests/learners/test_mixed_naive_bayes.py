@@ -132,7 +132,7 @@ def test_mixed_columns_are_the_product_of_both():
 
 
 # ---- hard columns --------------------------------------------------------------------------------
-def test_what_says_nothing_is_left_out():
+def test_values_without_information_are_left_out():
     rng = np.random.default_rng(0)
     y = (np.arange(40) < 30).astype(int)
     train = pl.DataFrame(
@@ -198,7 +198,7 @@ def test_far_values_have_probabilities_all_the_same():
     assert np.isfinite(small.predict_log_proba([[1e150]])).all()
 
 
-def test_equally_likely_classes_share_the_first_place():
+def test_equally_likely_classes_are_all_winners():
     X = [["u"], ["u"], ["v"], ["w"]]
     bayes = MixedNaiveBayes().fit(X, ["b", "a", "b", "a"])
     assert bayes.winners([["u"], ["v"], ["w"], ["x"]]).tolist() == [[1, 1], [0, 1], [1, 0], [1, 1]]

@@ -147,7 +147,7 @@ def test_threads_and_chunks_change_no_bit(monkeypatch):
     assert chunked == pytest.approx(expected, abs=1e-9)
 
 
-def test_new_levels_gaps_and_values_out_of_range():
+def test_new_levels_missing_values_and_values_out_of_range():
     frame, y = make_mixed_table()
     machine = MKLClassifier().fit(frame, y)
     odd = pl.DataFrame(
@@ -164,7 +164,7 @@ def test_new_levels_gaps_and_values_out_of_range():
     assert values[1] == pytest.approx(machine._machines[0].bias)
 
 
-def test_a_column_without_any_value_has_no_say():
+def test_a_column_without_any_value_does_not_count():
     frame, y = make_mixed_table()
     empty = frame.with_columns(pl.lit(None, pl.Float64).alias("empty"))
     plain, wider = MKLClassifier().fit(frame, y), MKLClassifier().fit(empty, y)
@@ -255,7 +255,7 @@ def test_probabilities_come_from_rows_held_out():
     assert machine.predict_proba(names) == pytest.approx(np.full((40, 2), 0.5), abs=0.05)
 
 
-def test_probability_must_be_asked_for():
+def test_predict_proba_needs_probability():
     frame, y = make_mixed_table()
     machine = MKLClassifier().fit(frame, y)
     assert not hasattr(machine, "predict_proba")

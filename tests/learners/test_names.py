@@ -27,7 +27,7 @@ def make_mixed_table(n=90, seed=0):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_mixed_columns_gaps_and_three_classes(name):
+def test_mixed_columns_missing_values_and_three_classes(name):
     frame, y = make_mixed_table()
     learner = make_learner(name).fit(frame[:60], y[:60])
     rows = frame[60:].with_columns(stage=pl.lit("new"))

@@ -294,7 +294,7 @@ def test_path_of_mixed_frames_through_both_systems():
 
 
 # ---- corners -------------------------------------------------------------------------------------
-def test_columns_that_say_nothing_leave_the_larger_class():
+def test_constant_columns_leave_the_larger_class():
     X = np.full((5, 2), 0.1)
     rows = np.array([[0.1, 0.1], [5.0, -5.0]])
     for table in (X, scipy.sparse.csr_array(X)):
@@ -343,7 +343,7 @@ def test_a_small_price_still_tells_classes_apart():
         assert (ProximalSVC(C=C).fit(X, y).predict(X) == y).all()
 
 
-def test_a_machine_that_is_not_solved_says_so(monkeypatch):
+def test_a_machine_that_is_not_solved_warns(monkeypatch):
     monkeypatch.setattr(least_squares, "LARGEST_SYSTEM", 1)
     monkeypatch.setattr(least_squares, "MOST_ROUNDS", 1)
     X, y = np.random.default_rng(0).normal(size=(30, 9)), np.arange(30) % 2
@@ -398,7 +398,7 @@ def test_targets_and_tables_that_make_no_sense(monkeypatch):
     monkeypatch.setattr(proximal_svc, "LARGEST_SYSTEM", 2)
     with pytest.raises(DataError, match=r"3 rows: kernel='gaussian' .* up to 2"):
         ProximalSVC(kernel="gaussian").fit(np.eye(3), [0, 1, 1])
-    assert encoded_rows.LARGEST_SYSTEM == 8192, "docstrings say so"
+    assert encoded_rows.LARGEST_SYSTEM == 8192, "as in the docstrings"
 
 
 @parametrize_with_checks(

@@ -109,7 +109,7 @@ def test_stability_and_performance():
 
 
 @given(tables(), st.data())
-def test_topsis_is_the_textbook(table, data):
+def test_topsis_equals_the_textbook(table, data):
     matrix, benefit = table
     weights = data.draw(
         st.lists(
@@ -143,7 +143,7 @@ def test_topsis_does_not_depend_on_units_or_on_how_weights_are_counted():
     assert moved.closeness == pytest.approx(first.closeness)
 
 
-def test_alternatives_that_differ_in_bits_only_keep_their_places():
+def test_alternatives_that_differ_by_rounding_stay_in_order():
     matrix = [[0.69, 0.65, 0.98], [0.65, 0.98, 0.69], [0.98, 0.69, 0.65]]
     result = topsis(matrix, [1, 1, 1], True)
     assert result.closeness == pytest.approx([result.closeness[0]] * 3)
@@ -151,7 +151,7 @@ def test_alternatives_that_differ_in_bits_only_keep_their_places():
     assert result.order.tolist() == [0, 1, 2]
 
 
-def test_topsis_at_the_ends():
+def test_topsis_of_ideal_and_anti_ideal():
     matrix = [[3.0, 1.0, 5.0], [2.0, 2.0, 5.0], [1.0, 3.0, 5.0]]
     result = topsis(matrix, [1, 1, 1], [True, False, True])
     assert result.closeness == pytest.approx([1, 0.5, 0])
@@ -257,7 +257,7 @@ def test_a_test_that_is_not_significant_overrules_tukey():
     assert (above.chosen, above.candidates) == (1, (1, 2))
 
 
-def test_equally_simple_models_go_by_their_mean_then_by_place():
+def test_equally_simple_models_go_by_their_mean_then_by_position():
     samples = [[1.0, 2, 3], [1, 2, 4], [1, 2, 4, np.nan]]
     assert simplest_not_worse(samples, [1, 1, 1]).chosen == 1
     assert simplest_not_worse(samples, [1, 1, 1], greater_is_better=False).chosen == 0
@@ -318,7 +318,7 @@ def test_the_best_fold():
         (lambda: merge_selections([[1.5]]), DataError, "selection 0"),
     ],
 )
-def test_mistakes_are_named(call, error, message):
+def test_wrong_arguments_are_refused(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)

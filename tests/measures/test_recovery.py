@@ -119,13 +119,13 @@ def test_negative_values_printed_100_times_too_large(roles, redundant, irrelevan
     assert round(100 * success_index(selection(roles, 0, redundant, irrelevant), roles)) == printed
 
 
-def test_the_value_that_fits_neither_way():
+def test_the_printed_value_that_the_formula_does_not_give():
     """Table 3.2 prints -2 for the correlated column alone."""
     assert success_index([5], CORRAL_100) == pytest.approx(-100 * 4 / 95**2)
     assert round(100 * success_index([5], CORRAL_100)) == -4
 
 
-def test_a_ranker_is_not_punished_for_the_columns_it_must_return():
+def test_success_of_a_ranking_does_not_depend_on_its_size():
     """Table 3.7: ReliefF ranks 2, 5, 4 first and scores 100; mRMR scores 17."""
     assert success_index([1, 4, 3, 0, 2], MONK3, ranked=True) == 100
     assert success_index([1, 4, 3, 0, 2], MONK3) == pytest.approx(100 * 2 / 3)
@@ -195,7 +195,7 @@ def test_counts_are_the_definition(case):
     assert roles.irrelevant == tuple(c for c in range(roles.n_features) if c not in with_role)
 
 
-def test_roles_are_plain_and_travel():
+def test_roles_are_plain_and_can_be_pickled():
     roles = Roles(np.int64(5), [np.array([0, 1]), [2]], {"copies": np.array([3])})
     assert roles.relevant == ((0, 1), (2,))
     assert roles.redundant == {"copies": (3,)}

@@ -67,7 +67,7 @@ def test_rules_on_a_curve_are_their_definitions(curve):
 
 
 @given(curves())
-def test_errors_are_performances_upside_down(curve):
+def test_errors_are_negative_performances(curve):
     errors = Curve(curve.sizes, -curve.values, False, 90, 10)
     for rule in CURVE_RULES:
         assert choose_size(errors, rule) == choose_size(curve, rule)
@@ -183,7 +183,7 @@ def test_rules_on_scores_are_their_definitions_in_any_units(scores, scale, shift
 
 
 @given(st.lists(st.sampled_from([-np.inf, 0.0, 1.0, 3.0, np.inf]), min_size=1, max_size=8))
-def test_infinite_scores_are_all_or_nothing(scores):
+def test_infinite_scores(scores):
     n_highest, n_lowest = scores.count(np.inf), scores.count(-np.inf)
     for rule in ("largest-gap", "two-variances"):
         size = choose_size(rule=rule, scores=scores)
@@ -191,7 +191,7 @@ def test_infinite_scores_are_all_or_nothing(scores):
             assert size == len(scores)
         else:
             assert max(1, n_highest) <= size <= len(scores) - n_lowest
-            # columns of no worth may be added freely
+            # columns with a score of minus infinity change nothing
             assert choose_size(rule=rule, scores=[*scores, -np.inf]) == size
         # equal columns stay together
         if size < len(scores):
@@ -201,7 +201,7 @@ def test_infinite_scores_are_all_or_nothing(scores):
 
 def test_largest_gap():
     assert choose_size(rule="largest-gap", scores=[1, 9, 8, 2, 0]) == 2
-    assert choose_size(rule="largest-gap", scores=[0.3, 0.2, 0.1]) == 1  # equal gaps, but for bits
+    assert choose_size(rule="largest-gap", scores=[0.3, 0.2, 0.1]) == 1  # equal but for rounding
     assert choose_size(rule="largest-gap", scores=[5, 5, 5]) == 3
     assert choose_size(rule="largest-gap", scores=[7]) == 1
     assert choose_size(rule="largest-gap", scores=[np.inf, 3, 0, np.inf]) == 2
@@ -327,20 +327,20 @@ CURVE = Curve([1, 2], [[0.5, 0.9]])
         (lambda: choose_size(rule=1, n_features=0), ParameterError, "n_features=0"),
     ],
 )
-def test_mistakes_are_named(call, error, message):
+def test_wrong_arguments_are_refused(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
 
 
-def test_a_ranker_and_scores_are_one_too_many():
+def test_a_ranker_with_scores_is_refused():
     ranker = SimpleNamespace(scores_=[1.0, 2.0], order_=[1, 0])
     assert choose_size(ranker, "largest-gap") == 1
-    with pytest.raises(ParameterError, match="the ranker has its own"):
+    with pytest.raises(ParameterError, match="the ranker has scores of its own"):
         choose_size(ranker, "largest-gap", scores=[1.0, 2.0])
 
 
-def test_a_corrected_rule_says_what_the_curve_lacks():
+def test_a_corrected_rule_needs_rows_of_the_parts():
     curve = Curve([1, 2], [[0.5, 0.9], [0.5, 0.8]])
     with pytest.raises(ParameterError, match="give the curve n_train and n_test"):
         choose_size(curve, "within-corrected-interval")

@@ -100,7 +100,7 @@ def test_bounds(case):
     assert np.isnan(value) or (value == 1) == (len({frozenset(s) for s in sets}) == 1)
 
 
-def test_by_hand():
+def test_values_computed_by_hand():
     """Three pairs share 1 of 2, chance is 4 / 10: (1 - 0.4) / (2 - 0.4)."""
     assert kuncheva_index([[0, 1], [0, 2], [0, 3]], 10) == pytest.approx(0.6 / 1.6)
     assert kuncheva_index([[0, 1], [2, 3]], 10) == pytest.approx(-0.4 / 1.6)
@@ -109,7 +109,7 @@ def test_by_hand():
     # frequencies 1, 1/2, 1/2 of 4: 1 - 2 (1/4 + 1/4) / 4 / (1/2 x 1/2)
     estimate = nogueira_stability([[0, 1], [0, 2]], 4)
     assert estimate.value == pytest.approx(0)
-    # three sets {0, 1}, {0, 1}, {0}: p = 1, 2/3 of 4; k = 5/3, room 5/12 x 7/12 = 35/144;
+    # three sets {0, 1}, {0, 1}, {0}: p = 1, 2/3 of 4; k = 5/3, spread 5/12 x 7/12 = 35/144;
     # 1 - (3/2 x 2/9 / 4) / (35/144) = 1 - 12/35
     assert nogueira_stability([[0, 1], [0, 1], [0]], 4).value == pytest.approx(23 / 35)
 
@@ -140,7 +140,7 @@ def test_random_selections_are_about_zero():
     assert abs(kuncheva_index(mixed, 60)) < 0.02
 
 
-def test_all_features_or_none_say_nothing():
+def test_all_features_or_none_have_no_stability():
     assert np.isnan(kuncheva_index([[0, 1, 2], [2, 1, 0]], 3))
     assert np.isnan(kuncheva_index([[0, 1, 2], [2, 1]], 3))
     assert np.isnan(kuncheva_index([[], [1]], 3))
@@ -230,7 +230,7 @@ def test_rankings_are_read_only_as_deep_as_needed():
         ([[True, False], [True, True]], r"selections\[0\] is a mask: .* np.flatnonzero"),
         ([[0.5], [1]], r"selections\[0\] is not a vector of whole numbers"),
         ([[[0]], [1]], r"selections\[0\] is not a vector of whole numbers"),
-        ([[0, 1]], "selections has 1 of the runs to compare: give at least 2"),
+        ([[0, 1]], "selections has 1 run to compare: give at least 2"),
         ([], "selections has 0"),
     ],
 )
@@ -246,7 +246,7 @@ def test_wrong_selections_are_named(selections, message):
         ([[0, 1], [1, 5]], [2], DataError, "orders has column 5: columns go from 0 to 4"),
         ([[0, 1], [1, -2]], [2], DataError, "orders has column -2"),
         ([[0, 1], [2, 2]], [2], DataError, r"orders\[1\] has column 2 twice"),
-        ([[0, 1]], [2], DataError, "orders has 1 of the runs"),
+        ([[0, 1]], [2], DataError, "orders has 1 run"),
         ([0, 1], [2], DataError, "orders is not a matrix of whole numbers"),
         ([[0.0, 1.0], [0.0, 1.0]], [2], DataError, "orders is not a matrix of whole numbers"),
         ([[0, 1], [2, 3]], [3], ParameterError, "sizes has 3, and orders 2 features a ranking"),

@@ -23,7 +23,7 @@ DPI = 50
 SIDE = 64  # pixels of the ink maps that are compared
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _table():
     rng = np.random.default_rng(0)
     y = np.repeat(["ill", "mild", "well"], [40, 50, 60])

@@ -48,12 +48,12 @@ def test_long_names_that_differ_in_the_middle_are_numbered():
     assert shorten_names(["abcdefghij1", "abcdefghij2"], 9) == ["abcd…hij1", "abcd…hij2"]
 
 
-# ---- places --------------------------------------------------------------------------------------
+# ---- positions -----------------------------------------------------------------------------------
 @given(
     st.lists(st.floats(-1, 2), min_size=1, max_size=12),
     st.floats(0.01, 0.3),
 )
-def test_places_spread(positions, distance):
+def test_positions_are_spread(positions, distance):
     moved = spread(positions, distance, 0.0, 1.0)
     ordered = np.sort(moved)
     assert (np.diff(ordered) >= distance - 1e-9).all()
@@ -65,7 +65,7 @@ def test_places_spread(positions, distance):
         assert ordered[0] + ordered[-1] == pytest.approx(1), "around the middle"
 
 
-def test_places_that_are_far_enough_apart_stay():
+def test_positions_that_are_far_enough_apart_stay():
     assert spread([0.9, 0.1, 0.5], 0.2, 0, 1).tolist() == pytest.approx([0.9, 0.1, 0.5])
     assert spread([0.5, 0.5], 0.2, 0, 1).tolist() == pytest.approx([0.4, 0.6])
 

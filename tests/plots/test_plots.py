@@ -90,7 +90,7 @@ def test_colours_go_from_dark_to_light_and_faster_at_the_top():
     assert image.norm(40) == pytest.approx(1)
 
 
-def test_the_best_places_are_written_where_there_is_room():
+def test_the_best_positions_are_written_if_they_fit():
     ranker = fit_pairwise()
     ax = plot_pairs(ranker, n_features=9)
     drawn = ranker.positions_[ranker.order_[:9]]

@@ -123,7 +123,7 @@ def test_names_that_are_given():
         plot_ranking(FakeRanker([3, 2, 1]), names=["a"])
 
 
-def test_subsets_show_what_they_tell_of_columns(cohort):
+def test_subsets_show_their_statistic_of_the_columns(cohort):
     selector = CFS().fit(cohort.X, cohort.y)
     ax = plot_ranking(selector, n_features=20)
     assert bars(ax) == selector.table()["uncertainty"].to_list()[:20]
@@ -230,12 +230,14 @@ def test_paths_are_legible_with_many_names():
             return [f"a gene whose name is a long one {j}" for j in range(500)]
 
     check_legible(plot_path(Long(), n_features=60))
-    with pytest.raises(ParameterError, match="n_features=61: up to 60"):
+    with pytest.raises(ParameterError, match="n_features=61: give at most 60"):
         plot_path(Long(), n_features=61)
 
 
 def test_methods_without_a_path(table):
-    with pytest.raises(ParameterError, match="FTest has no path, it ranks in one go: fit SVMRFE"):
+    with pytest.raises(
+        ParameterError, match="FTest has no path, because it ranks in one step: fit SVMRFE"
+    ):
         plot_path(FTest().fit(*table))
     with pytest.raises(NotFittedError):
         plot_path(SVMRFE())

@@ -72,7 +72,7 @@ def test_curves_are_those_of_the_results(results):
     check_legible(ax)
 
 
-def test_the_chosen_size_is_ringed_and_told(results):
+def test_the_chosen_size_has_a_ring_and_a_number(results):
     ax = plot_curves(results, methods=["mim"])
     size = results.choose_size(method="mim")
     rings = [line for line in ax.lines if line.get_markersize() > 9]
@@ -236,7 +236,7 @@ def test_frequencies_at_the_chosen_size_and_of_own_numbers(results):
     size = results.choose_size(method="mim")
     assert f"the best {size}," in plot_frequencies(results, method="mim").texts[-1].get_text()
     assert "columns on average" in plot_frequencies(results, method="cfs").texts[-1].get_text()
-    with pytest.raises(ParameterError, match="'cfs' says itself how many"):
+    with pytest.raises(ParameterError, match="'cfs' chooses the size itself"):
         plot_frequencies(results, method="cfs", size=3)
 
 
@@ -324,7 +324,7 @@ def test_a_front_of_many_methods_is_legible():
     [
         (np.ones(3), ParameterError, "give 40 finite numbers of at least 0"),
         (-np.ones(40), ParameterError, "at least 0"),
-        ({"gene 77": 1}, SchemaError, "costs names 'gene 77', which is not a column"),
+        ({"gene 77": 1}, SchemaError, "costs names 'gene 77', which is no column"),
         ({"gene 7": -1}, SchemaError, "a cost is a finite number of at least 0"),
         ("free", ParameterError, "give a mapping"),
     ],

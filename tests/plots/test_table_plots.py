@@ -112,7 +112,7 @@ def test_the_same_picture_whatever_the_order_of_rows(table):
 @pytest.mark.parametrize(
     ("feature", "error", "words"),
     [
-        ("doze", DataError, "'doze' is not a column; did you mean 'dose'"),
+        ("doze", DataError, "'doze' is no column of the table; did you mean 'dose'"),
         (5, DataError, "no column 5: positions run from 0 to 4"),
         (-1, DataError, "no column -1"),
         (True, ParameterError, "feature True: give the name"),
@@ -196,7 +196,7 @@ def test_boxes_without_individuals(table):
     check_legible(ax)
 
 
-def test_small_classes_are_left_out_where_nobody_may_be_told():
+def test_small_classes_are_left_out_without_individuals():
     values = np.r_[np.arange(9.0), np.arange(30.0) * 1.37 + 0.1][:, None]
     y = np.repeat(["few", "many"], [9, 30])
     ax = plot_column(values, y, 0, individuals=False)

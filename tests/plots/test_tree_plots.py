@@ -66,7 +66,7 @@ def test_texts_do_not_overlap():
             assert apart or box.y0 >= other.y1 - 4 or other.y0 >= box.y1 - 4
 
 
-def test_wide_letters_have_room():
+def test_wide_letters_fit():
     """Letters are not equally wide: lines begin where a name ends, and nothing leaves the page."""
     n = 60
     x = np.arange(n) % 20

@@ -152,7 +152,7 @@ def test_frames_come_back_with_ordered_levels(library, missing):
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
-def test_levels_without_an_order_are_categories_to_what_comes_after(library):
+def test_levels_without_an_order_are_plain_categories(library):
     frame = mixed_frame(library)
     ordered, plain = MDLP().fit(frame, CLASSES), MDLP(ordered=False).fit(frame, CLASSES)
     kinds = CFS(discretizer=None).fit(plain.transform(frame), CLASSES).kinds_
@@ -260,7 +260,7 @@ def test_equal_frequencies_without_ties_are_equal():
     assert counts.tolist() == [10] * 10
 
 
-def test_the_table_tells_what_was_learnt():
+def test_table_has_cuts_and_levels():
     mdlp = MDLP().fit(mixed_frame("polars"), CLASSES)
     assert mdlp.table().rows() == [
         ("age", "continuous", [54.5], 2),
@@ -312,7 +312,7 @@ def test_copies_and_pipelines():
     assert make_pipeline(MDLP(), CategoricalNB(min_categories=5)).fit(X, y).score(X, y) > 0.9
 
 
-def test_filters_ask_for_the_rule():
+def test_filters_use_the_rule():
     assert cut_rule_from(EqualWidth(n_bins=4)).n_bins == 4
     assert cut_rule_from(MDLP()).name == "mdlp"
     assert cut_rule_from(PKID()).name == "pkid"

@@ -40,7 +40,7 @@ def test_an_array_is_filled_in_a_copy():
     np.testing.assert_array_equal(X, before)
 
 
-def test_what_is_complete_is_returned_as_it_is():
+def test_complete_tables_are_returned_unchanged():
     frame, X = pl.DataFrame({"a": [1, 2]}), np.eye(2)
     assert fill_missing(frame)[0] is frame
     assert fill_missing(X)[0] is X

@@ -27,7 +27,7 @@ def columns(draw):
 
 
 @given(columns(), st.sampled_from([1, 2, None]))
-def test_numbers_are_those_of_the_definition(column, depth):
+def test_numbers_equal_definition(column, depth):
     x, y = column
     expected = naive.numbers(x, y, 99 if depth is None else depth)
     encoder = SSVEncoder(max_depth=depth).fit(pl.DataFrame({"x": x}), y)
@@ -87,7 +87,7 @@ def test_the_search_by_share_finds_the_best_of_all_splits_here():
     assert separability[0] == (pairs - np.minimum(left, right).sum(axis=1)).max()
 
 
-def test_names_of_levels_and_order_of_rows_have_no_say():
+def test_names_of_levels_and_order_of_rows_do_not_matter():
     codes, y = tables(12, 3, 3)
     numbers, _, _ = order_levels(codes[None], y, 3, np.array([12]), 50)
     assert len(set(numbers.tolist())) > 6
@@ -114,7 +114,7 @@ def test_levels_of_one_class_share_a_number():
     }  # fmt: skip
 
 
-def test_mixed_columns_gaps_and_levels_never_seen():
+def test_mixed_columns_missing_values_and_new_levels():
     frame = pl.DataFrame(
         {
             "age": [50.0, None, 61.0, 47.0],

@@ -1,4 +1,4 @@
-"""The device of methods, as far as that can be told without a GPU; tests/gpu has the rest."""
+"""Choice of the device, as far as it can be tested without a GPU; tests/gpu has the rest."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from featly.core.runtime.device_cuda import NotOnDevice
 from featly.problem.place import run_where_best
 from featly.registry import METHODS, method_class
 
-THERE = sorted(name for name, method in METHODS.items() if method.on_device)
+ON_DEVICE = sorted(name for name, method in METHODS.items() if method.on_device)
 ON_DISK = sorted(name for name, method in METHODS.items() if method.streams)
 
 
@@ -32,7 +32,7 @@ def _without_device(monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_the_registry_tells_where_a_method_computes(name):
+def test_registry_agrees_with_the_class_on_devices(name):
     method = method_class(name)()
     assert (method._streams, method._on_device) == (METHODS[name].streams, METHODS[name].on_device)
     if name == "pairwise":  # which has those of its ranker
@@ -42,7 +42,7 @@ def test_the_registry_tells_where_a_method_computes(name):
 
 
 @pytest.mark.usefixtures("_without_device")
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", ON_DEVICE)
 def test_without_a_device_cuda_is_an_error_and_auto_is_the_cpu(name):
     X, y = table()
     method = method_class(name)()
@@ -53,7 +53,7 @@ def test_without_a_device_cuda_is_an_error_and_auto_is_the_cpu(name):
     assert automatic == method.set_params(**{f"{inside}device": "cpu"}).fit(X, y).order_.tolist()
 
 
-def test_a_device_that_is_none():
+def test_wrong_devices():
     X, y = table()
     for value in ("gpu", None, 0, "cuda:0"):
         with pytest.raises(ParameterError, match=r"device=.*: give 'auto', 'cpu' or 'cuda'"):
@@ -61,7 +61,7 @@ def test_a_device_that_is_none():
 
 
 class Method:
-    """A method that notes where it was asked to compute."""
+    """A method that returns where it was computed."""
 
     _on_device, _streams = True, True
 
@@ -71,14 +71,14 @@ class Method:
     def _operations(self, n_rows, n_features):
         return 1e12 * n_rows
 
-    def _read(self, asked, fails=None):
+    def run(self, device, fails=None):
         X, y = table()
-        problem = featly.FTest(device=asked)._read(X, y)
+        problem = featly.FTest(device=device)._read(X, y)
 
         def compute(problem):
             if problem.on_device and fails is not None:
                 raise fails
-            return "there" if problem.on_device else "here"
+            return "GPU" if problem.on_device else "CPU"
 
         return run_where_best(self, problem, compute, integers=False)
 
@@ -90,28 +90,29 @@ def _with_device(monkeypatch):
 
 
 @pytest.mark.usefixtures("_with_device")
-def test_what_only_the_cpu_does_is_done_there_unless_a_device_is_demanded():
+def test_computation_for_the_cpu_only():
     method = Method()
-    assert [method._read(asked) for asked in ("auto", "cpu", "cuda")] == ["there", "here", "there"]
-    assert method._read("auto", NotOnDevice("gaps are compared on the CPU")) == "here"
-    with pytest.raises(DeviceError, match=r"^gaps are .* CPU: give device='auto' or device='cpu'$"):
-        method._read("cuda", NotOnDevice("gaps are compared on the CPU"))
+    assert [method.run(device) for device in ("auto", "cpu", "cuda")] == ["GPU", "CPU", "GPU"]
+    assert method.run("auto", NotOnDevice("texts are compared on the CPU")) == "CPU"
+    message = r"^texts are .* CPU: give device='auto' or device='cpu'$"
+    with pytest.raises(DeviceError, match=message):
+        method.run("cuda", NotOnDevice("texts are compared on the CPU"))
 
 
 @pytest.mark.usefixtures("_with_device")
-def test_a_full_device_gives_way_to_the_cpu_with_a_word():
+def test_a_full_device_is_replaced_by_the_cpu_with_a_warning():
     method, full = Method(), DeviceError("the device has too little memory")
     with pytest.warns(featly.SlowWarning, match=r"too little memory\. It is done on the CPU"):
-        assert method._read("auto", full) == "here"
+        assert method.run("auto", full) == "CPU"
     with pytest.raises(DeviceError, match="too little memory"):
-        method._read("cuda", full)
+        method.run("cuda", full)
 
 
 @pytest.mark.usefixtures("_with_device")
-def test_little_work_stays_where_it_is(monkeypatch):
+def test_little_work_stays_on_the_cpu(monkeypatch):
     method = Method()
     monkeypatch.setattr(method, "_operations", lambda n, p: 1e6, raising=False)
-    assert method._read("auto") == "here"
+    assert method.run("auto") == "CPU"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_little_work_stays_where_it_is(monkeypatch):
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_parameters_that_are_for_the_cpu_say_so(method, reason):
+def test_parameters_for_the_cpu_only(method, reason):
     with pytest.raises(NotOnDevice, match=reason):
         method._device_form()
 
@@ -147,7 +148,7 @@ print(featly.redundancy(X.astype(float), threshold=0.99).pairs)
 
 
 @pytest.mark.parametrize("name", ON_DISK)
-def test_the_parameters_are_told(name):
+def test_memory_limit_is_documented(name):
     if name == "pairwise":
         return
     with warnings.catch_warnings():

@@ -1,1 +1,1 @@
-"""Naive twins of the fast loops: slow, obvious, and independent of them."""
+"""Reference implementations of the fast loops: slow, obvious, and independent of them."""

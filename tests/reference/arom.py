@@ -26,14 +26,14 @@ def arom(blocks, y, n_iter, *, C=None, prior=None, standardize=True):
         beta = [Decimal(b) for b in ([1.0] * len(blocks) if prior is None else prior)]
         C = None if C is None else Decimal(C)
         w = [Decimal(1)] * len(blocks)
-        out, places = [], None
+        out, states = [], None
         for _ in range(n_iter):
             z = [b * v for b, v in zip(beta, w, strict=True)]
             scaled = [
                 [z[f] * v for f, column in enumerate(columns) for v in column[i]]
                 for i in range(len(y))
             ]
-            dual, bias, places = machine(scaled, y, C, places)
+            dual, bias, states = machine(scaled, y, C, states)
             w = [
                 z[f] * z[f] * _product(column, dual) for f, column in enumerate(columns)
             ]  # w' * z, w' = z * X'dual
@@ -50,7 +50,7 @@ def arom(blocks, y, n_iter, *, C=None, prior=None, standardize=True):
 
 
 def _centre(block, standardize):
-    """Rows x atoms with mean 0 and, if asked for, total variance 1 (0 where constant)."""
+    """Rows x atoms with mean 0 and, with `standardize`, total variance 1 (0 where constant)."""
     rows = [[Decimal(v) for v in row] for row in np.asarray(block).tolist()]
     n = len(rows)
     means = [sum(column) / n for column in zip(*rows, strict=True)]
@@ -72,9 +72,9 @@ def _product(column, dual):
 
 
 def machine(X, y, C=None, near=None):
-    """Find dual coefficients, bias and places (0: no support, 1: on the margin, 2: at C).
+    """Find dual coefficients, bias and states (0: no support, 1: on the margin, 2: at C).
 
-    All places are tried, those like `near` first; the first that satisfies the conditions of
+    All states are tried, those like `near` first; the first that satisfies the conditions of
     Karush, Kuhn and Tucker is the solution. Its w is unique, its coefficients need not be.
     """
     n = len(y)
@@ -82,18 +82,18 @@ def machine(X, y, C=None, near=None):
     K = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in X] for r in X]
     near = (1,) * n if near is None else near
     ways = itertools.product((0, 1) if C is None else (0, 1, 2), repeat=n)
-    for places in sorted(ways, key=lambda way: sum(a != b for a, b in zip(way, near, strict=True))):
-        solution = _solution(K, y, C, places)
+    for states in sorted(ways, key=lambda way: sum(a != b for a, b in zip(way, near, strict=True))):
+        solution = _solution(K, y, C, states)
         if solution is not None:
-            return *solution, places
+            return *solution, states
     raise ValueError("no hyperplane separates the classes")
 
 
-def _solution(K, y, C, places):
+def _solution(K, y, C, states):
     n = len(y)
     tiny = Decimal(10) ** -(getcontext().prec // 2)
-    free = [i for i in range(n) if places[i] == 1]
-    v = [C * y[i] if places[i] == 2 else Decimal(0) for i in range(n)]
+    free = [i for i in range(n) if states[i] == 1]
+    v = [C * y[i] if states[i] == 2 else Decimal(0) for i in range(n)]
     if not free and sum(v) != 0:
         return None
     if free:
@@ -113,14 +113,14 @@ def _solution(K, y, C, places):
                 return None
     values = [sum(K[i][j] * v[j] for j in range(n)) for i in range(n)]
     if not free:  # any bias between the bounds will do: the middle
-        low = max(y[i] - values[i] for i in range(n) if (y[i] > 0) == (places[i] == 0))
-        high = min(y[i] - values[i] for i in range(n) if (y[i] > 0) != (places[i] == 0))
+        low = max(y[i] - values[i] for i in range(n) if (y[i] > 0) == (states[i] == 0))
+        high = min(y[i] - values[i] for i in range(n) if (y[i] > 0) != (states[i] == 0))
         bias = (low + high) / 2
     for i in range(n):
         margin = y[i] * (values[i] + bias)
-        if places[i] == 0 and margin < 1 - tiny:
+        if states[i] == 0 and margin < 1 - tiny:
             return None
-        if places[i] == 2 and margin > 1 + tiny:
+        if states[i] == 2 and margin > 1 + tiny:
             return None
     return v, bias
 

@@ -5,7 +5,7 @@ from scipy import stats
 
 
 def association(a, b, *, numbers):
-    """V of two columns; None and NaN are missing, `numbers` says of each whether it has ranks."""
+    """V of two columns; None and NaN are missing, `numbers` is whether each has ranks."""
     ranked = [
         ranks(column) if number else column for column, number in zip((a, b), numbers, strict=True)
     ]

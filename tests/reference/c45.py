@@ -96,7 +96,7 @@ class Grower:
         if self.levels[column] is None:
             weight = sum(w for _, w in known)
             least = min(max(0.1 * weight / self.n_classes, self.min_rows), max(25, self.min_rows))
-            best, place, count = 0.0, None, 0
+            best, split, count = 0.0, None, 0
             for low, high in pairwise(present):
                 bags = [bag(lambda v, low=low: v <= low), bag(lambda v, low=low: v > low)]
                 if min(sum(b) for b in bags) <= least - SMALL:
@@ -104,12 +104,12 @@ class Grower:
                 count += 1
                 gain, spread = gain_and_ratio(bags, total)
                 if gain > best + SMALL:
-                    best, place = gain, (low, high, spread)
+                    best, split = gain, (low, high, spread)
             if count and self.mdl:
                 best -= log2(count) / total
-            if best < SMALL or place is None:
+            if best < SMALL or split is None:
                 return None
-            low, high, spread = place
+            low, high, spread = split
             middle = (low + high) / 2
             if middle == high:
                 middle = low

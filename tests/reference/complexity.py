@@ -1,7 +1,7 @@
 """The measures of complexity, literally as they are defined, one cell at a time.
 
-A table is a list of rows; a cell is a number, a text, or None where missing. ``numeric`` says which
-columns hold numbers.
+A table is a list of rows; a cell is a number, a text, or None where missing. ``numeric`` is true of
+the columns that hold numbers.
 """
 
 import math
@@ -124,7 +124,7 @@ def fisher(X, y, numeric, f, a, b):
 
 
 def overlap(X, y, numeric, f, a, b):
-    """Share of the range that two classes share, and the rows that one column tells apart."""
+    """Share of the range that two classes share, and the share of rows outside it."""
     first = [r[f] for r, k in zip(X, y, strict=True) if k == a and r[f] is not None]
     second = [r[f] for r, k in zip(X, y, strict=True) if k == b and r[f] is not None]
     n = sum(k in (a, b) for k in y)

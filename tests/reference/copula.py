@@ -62,7 +62,7 @@ def _is_present(value):
 def ranking(columns, kinds, y, trade_off, max_steps):
     """Choose columns one by one by relevance less mean redundancy; rank the others at the end.
 
-    `kinds` says "ordered" or "unordered" for every column.
+    `kinds` is "ordered" or "unordered" for every column.
     """
 
     def pair(f, g):

@@ -47,7 +47,7 @@ def hinge(z):
     return max(Fraction(0), 1 - z)
 
 
-def squared(z):
+def squared_loss(z):
     return (1 - z) ** 2
 
 

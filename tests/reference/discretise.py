@@ -20,7 +20,7 @@ def bits(ratio):
 
 
 def mdlp(values, labels, encoding="rows"):
-    """Cut points of Fayyad and Irani; every place between two values is tried."""
+    """Cut points of Fayyad and Irani; every position between two values is tried."""
     pairs = sorted((float(v), c) for v, c in zip(values, labels, strict=True) if v == v)
     return sorted(_mdlp(pairs, encoding))
 

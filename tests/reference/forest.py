@@ -67,9 +67,9 @@ def permuted_loss(root, f, columns, y, rows, pool, stream):
     passing = [
         row for row in order_in_tree(root, columns, rows) if is_passed(root, columns, row, f)
     ]
-    for place in range(len(passing)):
-        other = place + stream.below(len(pool) - place)
-        pool[place], pool[other] = pool[other], pool[place]
+    for k in range(len(passing)):
+        drawn = k + stream.below(len(pool) - k)
+        pool[k], pool[drawn] = pool[drawn], pool[k]
     others = [row for row in rows if row not in passing]
     partner = dict(zip(passing + others, pool, strict=True))
     changed = [list(column) for column in columns]
@@ -219,5 +219,5 @@ class Grower:
         top = vectors[:, values >= values[-1] * (1 - 1e-6)]
         projection = top @ top.T
         axis = projection[:, np.argmax(np.round(np.diag(projection), 7))]
-        place = np.floor(centred @ axis / np.linalg.norm(axis) * 2.0**30 + 0.5)
-        return [code for _, code in sorted(zip(place, codes, strict=True))]
+        position = np.floor(centred @ axis / np.linalg.norm(axis) * 2.0**30 + 0.5)
+        return [code for _, code in sorted(zip(position, codes, strict=True))]

@@ -19,7 +19,7 @@ def mutual(a, b):
 
 
 def conditional(a, b, given):
-    """I(a; b | given): the information within each value of it, weighted."""
+    """I(a; b | given): the information within each value of `given`, weighted."""
     total = 0.0
     for value, k in Counter(given).items():
         rows = [i for i, v in enumerate(given) if v == value]

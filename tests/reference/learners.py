@@ -34,7 +34,7 @@ def encode_levels(train, rows, standardize=True):
 
 
 def encode_columns(train, rows, standardize=True):
-    """Columns by name, of numbers or of texts, as an array; `train` says what to learn from."""
+    """Columns by name, of numbers or of texts, as an array; the encoding is learnt from `train`."""
     blocks = []
     for name, column in train.items():
         text = any(isinstance(v, str) for v in column)

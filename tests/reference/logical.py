@@ -12,7 +12,7 @@ SEGMENTS = {  # the display as drawn: top, upper right, lower right, bottom, low
     8: " _ |_||_|",
     9: " _ |_| _|",
 }
-PLACES = {"a": 1, "f": 3, "g": 4, "b": 5, "e": 6, "d": 7, "c": 8}  # in the nine characters above
+POSITIONS = {"a": 1, "f": 3, "g": 4, "b": 5, "e": 6, "d": 7, "c": 8}  # in the nine characters above
 
 
 def corral(f1, f2, f3, f4):
@@ -24,7 +24,7 @@ def parity(*bits):
 
 
 def is_lit(digit, segment):
-    return 1 if SEGMENTS[digit][PLACES[segment]] != " " else 0
+    return 1 if SEGMENTS[digit][POSITIONS[segment]] != " " else 0
 
 
 def monk(problem, x):

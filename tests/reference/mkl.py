@@ -59,20 +59,20 @@ def svm(K, y, C):
 
 
 def alternation(grams, y, C, norm, tolerance=1e-8, most=300):
-    """Kloft et al. (2011), algorithm 1: an SVM, the closed form, and so on; weights, b, gap."""
+    """Kloft et al. (2011), algorithm 1: an SVM, the closed form, ...; weights, b, duality gap."""
     p = norm
     weights = np.full(len(grams), len(grams) ** (-1 / p))
     for _ in range(most):
         b, _ = svm(sum(mu * K for mu, K in zip(weights, grams, strict=True)), y, C)
         q = np.maximum(forms(grams, b), 0)
         value = y @ b - weights @ q / 2  # the primal objective of these weights
-        gap = (norm_of(q, p / (p - 1)) - weights @ q) / 2 / value
-        if gap <= tolerance or not q.any():
+        duality_gap = (norm_of(q, p / (p - 1)) - weights @ q) / 2 / value
+        if duality_gap <= tolerance or not q.any():
             break
         length = np.sqrt(weights**2 * q)  # ||w_f||
         total = sum(length ** (2 * p / (p + 1))) ** (1 / p)
         weights = length ** (2 / (p + 1)) / total
-    return weights, b, gap
+    return weights, b, duality_gap
 
 
 def by_generic_solver(grams, y, C, norm):
@@ -112,13 +112,13 @@ def mkl_rfe(grams, y, C, norm, drop):
     """Elimination by the weights of the alternation; the order, and how clear each round was."""
     left, order, margins = list(range(len(grams))), [], []
     while left:
-        weights, _, gap = alternation([grams[f] for f in left], y, C, norm, 1e-11)
+        weights, _, duality_gap = alternation([grams[f] for f in left], y, C, norm, 1e-11)
         ranked = sorted(range(len(left)), key=lambda k: (-weights[k], k))
         steps = -np.diff(weights[ranked])
         count = drop(len(left))
         dropped = ranked[len(left) - count :]
         clear = steps[max(0, len(left) - count - 1) :].min(initial=1.0)
-        margins.append(clear if gap < 1e-9 else 0.0)
+        margins.append(clear if duality_gap < 1e-9 else 0.0)
         order = [left[k] for k in dropped] + order
         left = [f for k, f in enumerate(left) if k not in dropped]
     return order, margins

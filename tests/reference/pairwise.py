@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 
 def tied_positions(fitted):
-    """Places of the columns; equal ones share the mean of their places."""
+    """Return the ranks of the columns; equal ones share the mean of their ranks."""
     order = fitted.order_.tolist()
     keys = [np.float32(fitted.scores_)]
     if hasattr(fitted, "round_"):
@@ -15,11 +15,11 @@ def tied_positions(fitted):
         keys = [np.where(worth == 0, -1, fitted.round_), worth]
     if hasattr(fitted, "tie_break_"):
         keys.append(np.float32(fitted.tie_break_))
-    positions, place = np.empty(len(order)), 1
+    positions, next_rank = np.empty(len(order)), 1
     for _, run in groupby(order, key=lambda column: [key[column] for key in keys]):
         tied = list(run)
-        positions[tied] = place + (len(tied) - 1) / 2
-        place += len(tied)
+        positions[tied] = next_rank + (len(tied) - 1) / 2
+        next_rank += len(tied)
     return positions
 
 

@@ -45,10 +45,10 @@ def clinical_importances(grams, missing, prior, y, C):
 def mkl_importances(grams, prior, y, C, norm):
     """The weights of the columns' own kernels: beta^2 mu, mu those of the kernels beta^2 K."""
     squares = [beta**2 for beta in prior]
-    weights, _, gap = alternation(
+    weights, _, duality_gap = alternation(
         [d * K for d, K in zip(squares, grams, strict=True)], y, np.full(len(y), C), norm, 1e-11
     )
-    return [d * mu for d, mu in zip(squares, weights, strict=True)], gap < 1e-9
+    return [d * mu for d, mu in zip(squares, weights, strict=True)], duality_gap < 1e-9
 
 
 def eliminate(importances, n_columns, drop, keep=()):

@@ -23,7 +23,7 @@ def complete_lists(lists, p):
     """Complete every list for ``unlisted="last"``: the others share the ranks left."""
     whole = []
     for ranked_list in lists:
-        free_ranks = [Fraction(place) for place in range(len(ranked_list) + 1, p + 1)]
+        free_ranks = [Fraction(rank) for rank in range(len(ranked_list) + 1, p + 1)]
         shared = sum(free_ranks) / len(free_ranks) if free_ranks else None
         whole.append({i: ranked_list.get(i, shared) for i in range(p)})
     return whole
@@ -39,11 +39,11 @@ def variance(values):
 
 def third_quartile(values):
     ranked = sorted(values)
-    place = Fraction(3, 4) * (len(ranked) - 1)
-    low = floor(place)
-    if low == place:
+    position = Fraction(3, 4) * (len(ranked) - 1)
+    low = floor(position)
+    if low == position:
         return ranked[low]
-    return ranked[low] + (place - low) * (ranked[low + 1] - ranked[low])
+    return ranked[low] + (position - low) * (ranked[low + 1] - ranked[low])
 
 
 def relative(lists, feature):
@@ -54,7 +54,7 @@ def relative(lists, feature):
     ]
 
 
-def first_places(lists, feature, k):
+def score_within_first(lists, feature, k):
     """Return the mean score within the first k; `k` is a count or a fraction."""
     values = []
     for ranked_list in lists:
@@ -96,14 +96,14 @@ def schulze(lists, p):
     return [sum(path[a][b] > path[b][a] for b in range(p) if b != a) for a in range(p)]
 
 
-def last_place(ranked_list, feature):
+def last_rank(ranked_list, feature):
     """Return the last of the ranks that the features tied with this one take."""
-    return sum(place <= ranked_list[feature] for place in ranked_list.values())
+    return sum(rank <= ranked_list[feature] for rank in ranked_list.values())
 
 
 def sorted_ranks(lists, feature):
     return sorted(
-        Fraction(last_place(ranked_list, feature), len(ranked_list))
+        Fraction(last_rank(ranked_list, feature), len(ranked_list))
         for ranked_list in lists
         if feature in ranked_list
     )
@@ -151,7 +151,9 @@ def combine(positions, method, k=None, tie_sd="larger", unlisted="last", constan
     elif method == "third-quartile-sd":
         score = [third_quartile(values) for values in r]
     elif method == "k-first":
-        score = [first_places(lists, i, Fraction(1, 10) if k is None else k) for i in range(p)]
+        score = [
+            score_within_first(lists, i, Fraction(1, 10) if k is None else k) for i in range(p)
+        ]
     elif method == "condorcet":
         score = copeland(lists, p)
     elif method == "schulze":

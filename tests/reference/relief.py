@@ -17,7 +17,7 @@ def difference(a, b, categorical, span):
 
 
 def differences(column, y, categorical, missing="conditional"):
-    """Return a function of two rows: how much they differ in a column."""
+    """Return the function of two rows that is their difference in a column."""
     known = [v for v in column if v is not None]
     span = 0.0 if categorical or not known else max(known) - min(known)
     if len(set(known)) < 2:
@@ -30,7 +30,7 @@ def differences(column, y, categorical, missing="conditional"):
     by_class = {label: candidates(label) for label in set(y)}
 
     def conditional(i, j):
-        """Mean over all that a missing value may stand for: what is known in the row's class."""
+        """Mean over all values that a missing one may have: those known in the row's class."""
         first = by_class[y[i]] if column[i] is None else [column[i]]
         second = by_class[y[j]] if column[j] is None else [column[j]]
         return fmean(difference(a, b, categorical, span) for a in first for b in second)
@@ -40,8 +40,8 @@ def differences(column, y, categorical, missing="conditional"):
             return 1 - 1 / len(set(known))
         if column[i] is None and column[j] is None:
             return 1.0
-        place = ((column[j] if column[i] is None else column[i]) - min(known)) / span
-        return max(place, 1 - place)
+        position = ((column[j] if column[i] is None else column[i]) - min(known)) / span
+        return max(position, 1 - position)
 
     between_missing = {"conditional": conditional, "weka": weka}[missing]
 
@@ -95,9 +95,9 @@ def nearest_weka(row, others, k):
             chosen.append(j)
             continue
         farthest = max(row[i] for i in chosen)
-        place = next(p for p, i in enumerate(chosen) if is_equal(row[i], farthest))
-        if row[j] < row[chosen[place]] and not is_equal(row[j], row[chosen[place]]):
-            chosen[place] = j
+        worst = next(p for p, i in enumerate(chosen) if is_equal(row[i], farthest))
+        if row[j] < row[chosen[worst]] and not is_equal(row[j], row[chosen[worst]]):
+            chosen[worst] = j
     return {j: 1 / len(chosen) for j in chosen}
 
 
@@ -139,7 +139,7 @@ def multisurf_pairs(table, i, row):
 
 
 def weights(table, pairs, rows=None):
-    """Compute the weight of every column; ``pairs(table, i, distances of i)`` says who counts."""
+    """Compute the weight of every column; ``pairs(table, i, distances)`` gives the coefficients."""
     rows = range(table.n) if rows is None else rows
     far = distances(table)
     total = [0.0] * len(table.columns)

@@ -73,7 +73,7 @@ def heom_squared(rows, i, j, categorical):
 def balanced_folds(rows, y, n_folds, categorical, generator):
     """DOB-SCV: a random row of a class and its nearest ones, each to a different fold.
 
-    Rows of a start go to the folds with the fewest rows first. The random numbers are asked for
+    Rows of a start go to the folds with the fewest rows first. The random numbers are drawn
     in the order in which they are needed: the order of a class, then that of the folds.
     """
     folds = [None] * len(rows)

@@ -125,10 +125,10 @@ def within(sizes, columns, margin):
 def largest_gap(scores):
     """Try every cut."""
     ranked = sorted(scores, reverse=True)
-    gaps = [ranked[i] - ranked[i + 1] for i in range(len(ranked) - 1)]
-    if not gaps or max(gaps) == 0:
+    drops = [ranked[i] - ranked[i + 1] for i in range(len(ranked) - 1)]
+    if not drops or max(drops) == 0:
         return len(ranked)
-    return gaps.index(max(gaps)) + 1
+    return drops.index(max(drops)) + 1
 
 
 def two_variances(scores):

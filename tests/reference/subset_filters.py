@@ -171,12 +171,12 @@ def weka_cuts(values, y):
     def cut(rows):
         whole = Counter(label for _, label in rows)
         n, before = len(rows), entropy(whole.values())
-        left, best, n_places = Counter(), None, 0
+        left, best, n_cuts = Counter(), None, 0
         for i in range(1, n):
             left[rows[i - 1][1]] += 1
             if rows[i - 1][0] == rows[i][0]:
                 continue
-            n_places += 1
+            n_cuts += 1
             right = whole - left
             parts = [(part.total(), entropy(part.values()), len(part)) for part in (left, right)]
             after = sum(size * part_entropy for size, part_entropy, _ in parts) / n
@@ -187,7 +187,7 @@ def weka_cuts(values, y):
         after, i, parts = best
         price = math.log2(3 ** len(whole) - 2) - len(whole) * before
         price += sum(classes * part_entropy for _, part_entropy, classes in parts)
-        if before - after <= (math.log2(n_places) + price) / n:
+        if before - after <= (math.log2(n_cuts) + price) / n:
             return []
         return [*cut(rows[:i]), (rows[i - 1][0] + rows[i][0]) / 2, *cut(rows[i:])]
 
@@ -224,7 +224,7 @@ class WekaCFS:
     def search(self, max_stale=5):
         """Return the best subset, and its merit.
 
-        The list of subsets to be expanded has `max_stale` places, subsets met before are put on
+        The list of subsets to be expanded has `max_stale` entries, subsets met before are put on
         it again, and an improvement is one by more than 1e-5 on what was best a column ago.
         """
         waiting, best, best_merit, stale = [(0.0, ())], (), 0.0, 0
@@ -250,7 +250,7 @@ class WekaCFS:
         return best, best_merit
 
     def locally_predictive(self, subset):
-        """Return the subset, and the columns that Weka adds to it unless told not to."""
+        """Return the subset, and the columns that Weka adds to it by default."""
         chosen = list(subset)
         with_class = [self.correlation(f, None) for f in range(len(self.columns))]
         for f in sorted(range(len(self.columns)), key=lambda f: (-with_class[f], f)):

@@ -11,9 +11,9 @@ def dual_by_enumeration(K, y, C):
     """The optimal dual coefficients alpha * y: every way to put variables on bounds is tried."""
     n = len(y)
     best, best_value = None, np.inf
-    for places in itertools.product((0, 1, 2), repeat=n):  # at 0, at C, free
-        alpha = np.where(np.array(places) == 1, C, 0.0)
-        free = np.flatnonzero(np.array(places) == 2)
+    for states in itertools.product((0, 1, 2), repeat=n):  # at 0, at C, free
+        alpha = np.where(np.array(states) == 1, C, 0.0)
+        free = np.flatnonzero(np.array(states) == 2)
         b = alpha * y
         if len(free):
             system = np.zeros((len(free) + 1, len(free) + 1))

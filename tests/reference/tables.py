@@ -1,4 +1,4 @@
-"""Tables as text, read cell by cell: what the readers in featly.io have to find."""
+"""Tables as text, read cell by cell: the expected output of the readers in featly.io."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Parts of the benchmarks of scale: slopes, floors, tables, files that are gone on with."""
+"""Parts of the benchmarks of scale: slopes, floors, tables, runs that go on with a file."""
 
 import json
 import runpy
@@ -47,7 +47,7 @@ def test_error_of_a_slope_is_that_of_least_squares():
     assert str(slope) == f"{slope.value:.2f} ± {slope.error:.2f}"
 
 
-def test_no_slope_of_too_few_points_or_of_nothing():
+def test_no_slope_of_too_few_points_or_of_zeros():
     assert slopes.slope([1, 2], [1, 2]) is None
     assert slopes.slope([1, 2, 4], [1, 0, 2]) is None
 
@@ -97,7 +97,7 @@ def test_floor_is_the_larger_of_bytes_and_operations():
 
 # ---- tables --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("table", ["numbers", "levels"])
-def test_planted_columns_tell_the_class(table):
+def test_planted_columns_depend_on_the_class(table):
     X, y, planted = tables.make_table(2000, 100, table)
     assert X.flags.f_contiguous
     assert len(planted) == tables.PLANTED
@@ -139,7 +139,7 @@ def test_file_holds_the_same_table(tmp_path):
     assert min(large.reading_times(path)) > 0
 
 
-def test_a_fit_to_a_file_is_that_in_memory(tmp_path):
+def test_a_fit_to_a_file_equals_that_in_memory(tmp_path):
     path = tmp_path / "X.npy"
     large.write_table(path, 1000, 300, "levels")
     job = {"path": str(path), "method": "chi-squared", "n": 1000, "p": 300, "table": "levels",
@@ -220,7 +220,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("pretended_worker")
-def test_what_the_budget_ended_goes_on_with_a_larger_one(tmp_path):
+def test_a_grid_ended_by_the_budget_goes_on_with_a_larger_one(tmp_path):
     file = tmp_path / "run.json"
     results = run.run(file, methods=["f-test"], quick=True, budget=4)
     state = results["methods"]["f-test"]["axes"]["p"]
@@ -265,7 +265,7 @@ def test_points_are_measured():
     assert late[1].startswith("the next point would take about")
 
 
-def test_a_worker_tells_of_an_error_and_goes_on():
+def test_a_worker_reports_an_error_and_goes_on():
     written = []
     out = types.SimpleNamespace(write=written.append, flush=lambda: None)
     job = {"axis": "p", "device": "cpu", "layout": "columns", "seed": 0, "budget": 5.0,
@@ -278,7 +278,7 @@ def test_a_worker_tells_of_an_error_and_goes_on():
     assert messages[-1]["why"] == "the grid ended"
 
 
-def test_memory_of_a_call_is_seen():
+def test_memory_of_a_call_is_measured():
     size = 50_000_000
 
     def call():
@@ -318,7 +318,7 @@ def test_page_is_made_from_the_runs(tmp_path, pages):
     assert "a device" in rates_text
 
 
-def test_page_without_runs_says_so(pages, tmp_path):
+def test_page_without_runs_has_a_note(pages, tmp_path):
     assert pages["families"]({}) == pages["NOTHING"]
     assert pages["rates"]({}) == pages["NOTHING"]
     assert pages["large_tables"](tmp_path) == pages["NOTHING"]

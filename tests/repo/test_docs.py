@@ -1,4 +1,4 @@
-"""Every example in the documentation runs and prints what it says."""
+"""Every example in the documentation runs and prints what is shown."""
 
 import ast
 import doctest
@@ -48,7 +48,7 @@ def add_module(name, monkeypatch):
     return vars(module)
 
 
-def test_the_readme_prints_what_it_shows(capsys):
+def test_the_example_of_the_readme_prints_the_table_shown(capsys):
     ((_, code),) = blocks(ROOT / "README.md", "python")
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out.strip()
@@ -74,7 +74,7 @@ def test_the_method_of_the_contributing_guide_passes_the_checks(monkeypatch):
     check_method(names["FisherScore"]())
 
 
-def test_the_table_of_made_problems_is_true():
+def test_the_table_of_made_problems_equals_the_problems():
     page = (ROOT / "docs" / "guide" / "synthetic.md").read_text("utf8")
     rows = re.findall(
         r"^\| `(\S+)` \| (\d+) \| (\d+) \| (\d+) \| (\d+)([^|]*)\|", page, re.MULTILINE
@@ -142,7 +142,7 @@ def test_a_study_becomes_a_page_of_verdicts(tmp_path):
     assert "KFold(4)" in page
 
 
-def test_a_biased_study_says_so_before_anything_else(tmp_path):
+def test_the_page_of_a_biased_study_opens_with_a_warning(tmp_path):
     biased = small_study(title="theirs", selection="outside", metrics="accuracy")
     honest = small_study(title="ours", metrics="accuracy")
     ours, theirs = pages_of(tmp_path, a=honest, b=biased).values()
@@ -169,7 +169,7 @@ def test_the_overview_counts_verdicts_and_links_to_pages(tmp_path):
     assert verdict_pages["overview"](tmp_path).endswith(f"| {link} | {counts} |\n")
 
 
-def test_what_is_committed_becomes_pages():
+def test_every_committed_result_has_a_page():
     results = ROOT / "studies" / "results"
     pages = load_verdict_pages()["study_pages"](results, about=ROOT / "studies")
     assert set(pages) == {path.stem for path in results.glob("*.json")}

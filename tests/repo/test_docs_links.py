@@ -1,4 +1,4 @@
-"""The check of links finds what leads nowhere, and lets pass what leads somewhere."""
+"""The check of links finds broken links and accepts good ones."""
 
 import runpy
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_addresses_elsewhere_are_counted_once(site):
     assert site(body)[1] == ["https://example.org/a", "https://example.org/b"]
 
 
-def test_the_command_tells_and_fails(site, tmp_path, capsys):
+def test_the_command_prints_faults_and_fails(site, tmp_path, capsys):
     site('<a href="gone.html">x</a>')
     assert CHECKER["main"]([str(tmp_path / "html")]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -89,7 +89,7 @@ def test_the_command_tells_and_fails(site, tmp_path, capsys):
     assert CHECKER["main"]([str(tmp_path / "html")]) == 0
 
 
-def test_of_many_faults_some_are_told(site, tmp_path, capsys):
+def test_only_the_first_of_many_faults_are_printed(site, tmp_path, capsys):
     site("".join(f'<a href="gone{number}.html">x</a>' for number in range(60)))
     assert CHECKER["main"]([str(tmp_path / "html")]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -98,11 +98,11 @@ def test_of_many_faults_some_are_told(site, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"]])
-def test_the_command_says_how_it_is_called(arguments):
+def test_the_command_prints_its_usage(arguments):
     with pytest.raises(SystemExit, match=r"usage: python docs/check_links.py FOLDER"):
         CHECKER["main"](arguments)
 
 
-def test_a_folder_without_pages_is_no_success(tmp_path):
+def test_a_folder_without_pages_is_an_error(tmp_path):
     with pytest.raises(SystemExit, match="has no page: build the documentation first"):
         CHECKER["check"](tmp_path)

@@ -59,7 +59,7 @@ def test_a_page_links_to_others_and_not_to_itself(module):
 def test_a_method_in_no_group_has_its_family(module):
     new = Method("featly.filters.f_test:Brandnew", "embedded", "historical", "new", ("continuous",),
                  False, False, False, (), "n")  # fmt: skip
-    related = module("method_pages")["_related"](new)
+    related = module("method_pages")["_related_links"](new)
     assert ":doc:`/methods`" in related
     assert ":class:`AROM <featly.AROM>`" in related
     assert "FTest" not in related
@@ -76,7 +76,7 @@ def test_totals_are_sums(module, tmp_path):
     assert "75% of what could be tested, from 80 fits" in totals(tmp_path)
 
 
-def test_claims_of_our_own_are_told_apart(module, tmp_path):
+def test_claims_of_our_own_are_counted_separately(module, tmp_path):
     page_functions = module("verdict_pages")
     counts = {"holds": 5, "does not hold": 1, "cannot be tested": 0}
     for name in ("paper", "advice"):
@@ -105,7 +105,7 @@ def draw_formula(module):
     """The function that draws a formula; ziamath comes with the docs extra."""
     pytest.importorskip("ziamath")
     pytest.importorskip("docutils")
-    return module("formulas")["drawn"]
+    return module("formulas")["draw_formula"]
 
 
 def test_a_formula_is_a_drawing_that_can_be_read_aloud(draw_formula):
@@ -124,7 +124,7 @@ def test_a_formula_is_a_drawing_that_can_be_read_aloud(draw_formula):
         r"\text{a} &: x \\ \text{b} &: \sum_s y",
     ],
 )
-def test_formulas_that_the_converter_stumbles_over(draw_formula, text):
+def test_formulas_that_need_respelling(draw_formula, text):
     height = float(re.search(r"height:([\d.]+)em", draw_formula(text, True)).group(1))
     assert 1 < height < 6
 

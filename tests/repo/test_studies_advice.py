@@ -1,4 +1,4 @@
-"""The study of the advice: how figures come about, and what was committed."""
+"""The study of the advice: its figures, and the committed results."""
 
 import json
 import re
@@ -26,7 +26,7 @@ PAGE = ROOT / "docs" / "guide" / "advise.md"
 
 
 # ---- values --------------------------------------------------------------------------------------
-def test_a_split_has_no_say_in_its_own_size():
+def test_the_size_of_a_split_comes_from_the_other_splits():
     # the first split does best at the second size, all others at the first
     grid = np.array([[0.1, 1.0], [0.9, 0.2], [0.8, 0.3]])
     assert at_size_of_others(grid).tolist() == [0.1, 0.2, 0.3]
@@ -110,7 +110,7 @@ def test_nearness_by_hand():
     assert results_by_method[BY_CHANCE]["within"] == pytest.approx(1 / 3 + 1 / 2)
 
 
-def test_noise_is_what_the_splits_show():
+def test_noise_comes_from_the_splits():
     noisy = np.array([0.9, 0.5, 0.95, 0.55, 0.7])
     values = {"t": {"a": noisy, "b": noisy[::-1] - 0.01}}
     results_by_method = nearness(values, {"t": (80, 20)}, {"t": values["t"]["b"]})
@@ -118,7 +118,7 @@ def test_noise_is_what_the_splits_show():
     assert results_by_method[ADVICE]["loss"] == pytest.approx(0.01)
 
 
-def test_the_advice_is_asked_for_on_training_rows_and_kept(tmp_path, monkeypatch):
+def test_the_advice_is_made_from_training_rows_and_cached(tmp_path, monkeypatch):
     monkeypatch.setattr(advice_claims, "CACHE", tmp_path / "kept.json")
     seen = []
     advise = advice_claims.advise
@@ -164,7 +164,7 @@ def test_tables_are_as_described(data_folder, name, shape, n_classes):
         assert (data.n_rows, data.n_features) == shape
 
 
-# ---- what was committed --------------------------------------------------------------------------
+# ---- committed results ---------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def committed_study():
     return json.loads(COMMITTED.read_text("utf-8"))
@@ -218,7 +218,7 @@ def test_verdicts_follow_from_the_figures(committed_study):
             assert verdicts[claim.format(name)] == ("holds" if holds else "does not hold")
 
 
-def test_the_guide_tells_the_committed_figures(committed_study):
+def test_the_guide_has_the_committed_figures(committed_study):
     page = PAGE.read_text("utf-8")
     ours = committed_study["advice"]["looks"]["both learners"][ADVICE]
     new = committed_study["advice"]["looks"]["tables of no earlier study"][ADVICE]
@@ -229,7 +229,7 @@ def test_the_guide_tells_the_committed_figures(committed_study):
     assert f"{chance['close']:.1f}" in page
 
 
-def test_the_guide_tells_what_it_took(committed_study):
+def test_the_guide_has_the_committed_times(committed_study):
     took = committed_study["advice"]["seconds"]
     page = " ".join(PAGE.read_text("utf-8").split())
     text = f"all its fits took {took[ADVICE]:.0f} s in this run, on a busy machine, SVM-RFE's "

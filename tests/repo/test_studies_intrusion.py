@@ -76,7 +76,7 @@ def test_every_label_has_one_class():
         classes_of(pl.Series(["normal", "nonsense"]))
 
 
-def test_the_winner_is_what_was_printed():
+def test_the_winner_has_the_printed_figures():
     """Its rows are the classes of the test part; its figures those of tables 5.4, 5.8 and 5.9."""
     assert dict(zip(CLASSES, WINNER.sum(axis=1).tolist(), strict=True)) == TEST_COUNTS
     assert round(cost_score(WINNER, COSTS), 4) == 0.2331
@@ -320,7 +320,7 @@ def test_a_run_goes_on_where_it_was(tmp_path):
         other.run(tmp_path)
 
 
-def test_fits_that_fail_are_told():
+def test_fits_that_fail_are_reported():
     def work(data, n_jobs):
         raise DataError("column 'x' is empty: leave it out")
 
@@ -345,9 +345,9 @@ def test_printed_figures_are_judged_by_our_interval():
 
 
 def test_claims_name_fits_of_the_plan():
-    """Every fit that a claim asks for is one that the plan has."""
+    """Every fit that a claim needs is in the plan."""
 
-    class Asked(dict):
+    class RecordedLookups(dict):
         def __missing__(self, name):
             raise AssertionError(f"no fit {name!r}")
 
@@ -360,7 +360,7 @@ def test_claims_name_fits_of_the_plan():
         assert len(set(names)) == len(names)
         failed = {"failure": "x", "columns": {}, "outcomes": {}, "notes": {}, "seconds": 0.0}
         about = {"shares": intrusion_claims.SHARES, "constant": list(intrusion_claims.CONSTANT)}
-        results = TaskResults(about, Asked(dict.fromkeys(names, failed)), claims)
+        results = TaskResults(about, RecordedLookups(dict.fromkeys(names, failed)), claims)
         verdicts = results.verdicts()
         assert len({v.claim.name for v in verdicts}) == len(verdicts)
         for v in verdicts:
@@ -393,7 +393,7 @@ def test_the_claims_that_compare():
     assert verdict["F10 beats"] == verdict["F12 rare"] == "does not hold"
 
 
-# ---- what is committed ---------------------------------------------------------------------------
+# ---- committed results ---------------------------------------------------------------------------
 @pytest.mark.parametrize("name", COMMITTED)
 def test_committed_results(name):
     file = RESULTS / f"{name}.json"

@@ -1,4 +1,4 @@
-"""The studies of microarrays, and of C4.5 in chapter 3: figures, criteria, what was committed."""
+"""The studies of microarrays, and of C4.5 in chapter 3: figures, criteria, committed results."""
 
 import importlib
 import json
@@ -74,8 +74,8 @@ def test_printed_accuracies_are_averages_of_both_classes(table):
         assert whole == pytest.approx(accuracy, abs=0.06 if name == "Brain" else 0.03), row
 
 
-def test_the_other_class_would_not_do():
-    """So the accuracies tell which class is the positive one, as far as sizes differ."""
+def test_the_other_class_does_not_fit():
+    """The accuracies identify the positive class, as far as class sizes differ."""
     for name in ("CNS", "Colon"):
         positive, negative = POSITIVES[name]
         apart = {True: 0.0, False: 0.0}
@@ -184,20 +184,20 @@ def wobble(*parts):
 
 
 def as_published(dataset, row, learner, repeat):
-    """All that section 4.5 says is true."""
+    """Results in which all of section 4.5 is true."""
     level = {BRAIN: 0.7, "CNS": 0.6, "Colon": 0.8, "DLBCL": 0.85}[dataset]
-    learnt = {"C4.5": -0.08, "naive Bayes": 0.0, "SVM": 0.02}[learner]
+    learner_effects = {"C4.5": -0.08, "naive Bayes": 0.0, "SVM": 0.02}[learner]
     chosen = {"cfs": 0.05, "interact": 0.05, "fcbf": 0.04, "none": 0.06 * (learner == "SVM")}
-    return level + learnt + chosen.get(row, -0.02) + wobble(dataset, repeat, row)
+    return level + learner_effects + chosen.get(row, -0.02) + wobble(dataset, repeat, row)
 
 
 def against(dataset, row, learner, repeat):
-    """None of it is."""
+    """Results in which none of it is."""
     level = {BRAIN: 0.7, "CNS": 0.5, "Colon": 0.6, "DLBCL": 0.6}[dataset]
-    learnt = {"C4.5": 0.08, "naive Bayes": 0.0, "SVM": -0.02}[learner]
+    learner_effects = {"C4.5": 0.08, "naive Bayes": 0.0, "SVM": -0.02}[learner]
     chosen = {"cfs": -0.05, "interact": -0.06, "none": -0.1}
     best = 0.05 if row.startswith("svm-rfe") else 0.0
-    return level + learnt + chosen.get(row, 0.0) + best + wobble(dataset, repeat, row)
+    return level + learner_effects + chosen.get(row, 0.0) + best + wobble(dataset, repeat, row)
 
 
 def judge_claims(claims, results):
@@ -286,7 +286,7 @@ def test_near_is_the_interval_of_one_more(values, published):
         assert finding.holds == (abs(published - finding.ours) <= half + 0.01)
 
 
-def test_one_more_deal_lies_in_the_interval_as_often_as_it_says():
+def test_the_interval_of_one_more_deal_has_its_coverage():
     draws = np.random.default_rng(1).normal(size=(4000, 11))
     inside = [microarray_claims.judge_nearness(row[:10], row[10], 0.0).holds for row in draws]
     assert np.mean(inside) == pytest.approx(0.95, abs=0.012)
@@ -333,7 +333,7 @@ def table(seed, rows=30, genes=40):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_without_ties_kept_it_is_fcbf(seed):
+def test_without_ties_retained_it_equals_fcbf(seed):
     X, y = table(seed)
     assert (
         microarray_ties.select_genes(X, y, retain_ties=False)
@@ -404,13 +404,13 @@ def test_tables_are_the_books(data_folder, monkeypatch):
     assert (part == "train").sum() == 78
 
 
-# ---- what is committed ---------------------------------------------------------------------------
+# ---- committed results ---------------------------------------------------------------------------
 def load_stored(name):
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_what_was_committed(name):
+def test_committed_results(name):
     committed, claims = load_stored(name), MODULES[name].claims()
     assert [row["claim"] for row in committed["verdicts"]] == [claim.name for claim in claims]
     assert [row["text"] for row in committed["verdicts"]] == [claim.text for claim in claims]

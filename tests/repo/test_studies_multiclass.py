@@ -1,4 +1,4 @@
-"""The studies of many classes: what counts as holding, and what was committed."""
+"""The studies of many classes: when claims hold, and the committed results."""
 
 import importlib
 import json
@@ -93,7 +93,7 @@ def note(**figures):
 
 
 def place_columns(table, targets):
-    """A ranking in which groups of relevant columns stand about where they are told to."""
+    """A ranking in which groups of relevant columns have about the ranks of `targets`."""
     relevant = relevant_of(table)
     scores = np.concatenate([np.zeros(relevant), np.arange(1, NOISE + 1.0)])
     for columns, target in targets:
@@ -164,15 +164,15 @@ def methods_of(problem, n_classes, as_published):
 
 
 def order_of(table, rule, as_published, shift):
-    places = (POSITIONS if as_published else WRONG).get(table)
-    if places is None:
+    targets = (POSITIONS if as_published else WRONG).get(table)
+    if targets is None:
         return place_columns(table, [(range(relevant_of(table)), 3)])
     at = list(RULES).index(rule)
     groups = list(TIERS.values()) if table == TWO else [range(relevant_of(table))]
     return place_columns(
         table,
         [(group, max(0, tier[at] - len(group) / 2 - 2) + shift)
-         for group, tier in zip(groups, places, strict=True)],
+         for group, tier in zip(groups, targets, strict=True)],
     )  # fmt: skip
 
 
@@ -322,13 +322,13 @@ def test_real_tables(data_folder, monkeypatch):
     }
 
 
-# ---- what is committed ---------------------------------------------------------------------------
+# ---- committed results ---------------------------------------------------------------------------
 def load_stored(name):
     return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_what_was_committed(name):
+def test_committed_results(name):
     committed, claims = load_stored(name), MODULES[name].claims()
     assert [row["claim"] for row in committed["verdicts"]] == [claim.name for claim in claims]
     assert [row["text"] for row in committed["verdicts"]] == [claim.text for claim in claims]

@@ -188,7 +188,7 @@ def test_the_learner_has_the_price_of_its_split(monkeypatch):
         SharedPriceSVM().predict_path(X[1::2], y[1::2], X[::2], [2])
 
 
-def test_figures_that_fits_tell():
+def test_figures_in_the_notes_of_fits():
     with pytest.warns(Told) as caught:
         note_figures(ties=3, C=0.5)
     notes = [f"{w.category.__name__}: {w.message}" for w in caught]
@@ -197,7 +197,7 @@ def test_figures_that_fits_tell():
 
 
 @pytest.mark.usefixtures("_nothing_remembered")
-def test_one_process_makes_what_others_read():
+def test_one_process_makes_values_that_others_read():
     made_by = []
 
     def make():

@@ -1,4 +1,4 @@
-"""The studies of prior knowledge: what counts as holding, and what was committed."""
+"""The studies of prior knowledge: when claims hold, and the committed results."""
 
 import functools
 import importlib
@@ -52,7 +52,7 @@ DEPTH = 512
 
 # ---- made results --------------------------------------------------------------------------------
 def make_results(tables, n_splits, sizes=tuple(SIZES)):
-    """Results in which each method is as stable and as good as it is told to be.
+    """Results in which each method is as stable and as good as `tables` has it.
 
     `tables` maps dataset and method to (share of the ranks that are the same in every split, one
     or one a rank; balanced rate; seed of what differs).
@@ -136,7 +136,7 @@ def protocol_a(*, as_published):
             tables[dataset, method] = (*level_of_method, seed)
         for seed, name in enumerate(random_names(), 10):
             tables[dataset, name] = (*chance[dataset], seed)
-        for weight in WEIGHTS:  # with the seed of PS: nothing differs but what is told
+        for weight in WEIGHTS:  # with the seed of PS: only the given values differ
             tables[dataset, weight_name(weight)] = (*weighed[dataset], 0)
     return make_results(tables, 20)
 
@@ -337,7 +337,7 @@ def test_outer_splits_share_rows():
     close(of_shares(values, 0.2), (0.2, 0.2 - spread, 0.2 + spread))
 
 
-def test_stability_of_what_is_not_favoured(monkeypatch):
+def test_stability_of_columns_that_are_not_favoured(monkeypatch):
     runs_by_method = {PS: some_runs(9), PLAIN: some_runs(10)}
     monkeypatch.setattr(
         prior_claims, "runs", lambda results, dataset, method: runs_by_method[method]
@@ -393,7 +393,7 @@ def test_other_weights_and_random_genes():
     assert not np.array_equal(chance.order_, AROM(schema=schema).fit(X, y).order_)
 
 
-def test_the_methods_of_a_study_know_what_they_should():
+def test_each_method_of_a_study_has_its_prior():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(40, 60)), np.repeat(["ill", "well"], 20)
     X[:, :3] += 1.5 * (y == "ill")[:, None]
@@ -422,7 +422,7 @@ def test_plans_are_those_that_were_committed(data_folder, monkeypatch):
     for module in (prior, prior_partition):
         monkeypatch.setattr(sys.modules["studies.prior_measures"], "FOLDER", data_folder)
         plan, committed = module.study().describe(), load_stored(name_of(module))["about"]
-        # a parameter that has come since then and asks for nothing
+        # a parameter that is newer than the results, at its default
         old = {
             name: text.replace("multiclass=none, ", "") for name, text in plan["methods"].items()
         }
@@ -444,7 +444,7 @@ def test_the_prior_of_an_outer_split_is_of_other_rows(data_folder, monkeypatch):
     assert len({data.fingerprint for data in datasets.values()}) == 10
 
 
-# ---- what is committed ---------------------------------------------------------------------------
+# ---- committed results ---------------------------------------------------------------------------
 def name_of(module):
     return module.__name__.rpartition(".")[2].replace("_", "-")
 
@@ -454,7 +454,7 @@ def load_stored(name):
 
 
 @pytest.mark.parametrize("name", COMMITTED)
-def test_what_was_committed(name):
+def test_committed_results(name):
     committed = load_stored(name)
     module = importlib.import_module(f"studies.{name.replace('-', '_')}")
     claims = module.claims()

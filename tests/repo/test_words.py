@@ -1,6 +1,7 @@
 """Words that a machine can hold: names, first lines of docstrings, shared parameters."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "tests", "benchmarks", "studies", "docs", "examples")
 FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NO_OPENING = re.compile(r"(What|How|Which|Where|Whether|Who)\b")
 NO_VARIABLES = {"found", "told"}
 # participles that do not end in "ed" and have been function names
@@ -19,8 +21,8 @@ IRREGULAR = {
 }  # fmt: skip
 # names of the public interface, and words that end in "ed" and are no participle of a verb here
 ALLOWED = {
-    "biased", "coded", "embed", "favoured", "feed", "need", "scaled", "seed", "shuffled", "speed",
-    "suggested", "weighted",
+    "biased", "coded", "embed", "favoured", "feed", "need", "scaled", "seed", "shifted", "shuffled",
+    "speed", "suggested", "weighted",
 }  # fmt: skip
 # the first line of a parameter that many functions share; what is special to one follows below it
 SHARED = {
@@ -37,29 +39,37 @@ SHARED = {
     "verbose": "True shows a progress bar; a function is called with (done, total).",
 }
 # a parameter of the same name that means something else
-OWN = {("src/featly/wrappers/hybrid_forward.py", "n_features_to_select")}
+OWN = {("src/featly/wrappers/wrapper.py", "n_features_to_select")}
 SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n[^\n]+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
 PARAMETER = re.compile(r"^(\w+) : [^\n]*\n    ([^\n]+)", re.MULTILINE)
 
 
+@functools.cache
+def all_nodes():
+    """Return the documented, named and bound nodes of all files, each with its place."""
+    kinds = (*DOCUMENTED, ast.Name, ast.arg)
+    return [
+        (f"{file.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 1)}", node)
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, kinds)
+    ]
+
+
 def nodes(*kinds):
-    """Yield every node of some kinds with a name for it, over all files."""
-    for file in FILES:
-        name = file.relative_to(ROOT).as_posix()
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, kinds):
-                yield f"{name}:{getattr(node, 'lineno', 1)}", node
+    """Yield the nodes of some kinds."""
+    return ((place, node) for place, node in all_nodes() if isinstance(node, kinds))
 
 
 def functions():
     return nodes(ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@functools.cache
 def docstrings():
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for place, node in nodes(*documented):
-        if text := ast.get_docstring(node):
-            yield place, text
+    """Return every docstring with its place."""
+    texts = ((place, ast.get_docstring(node)) for place, node in nodes(*DOCUMENTED))
+    return [(place, text) for place, text in texts if text]
 
 
 def is_lone_participle(name):

@@ -212,7 +212,7 @@ def test_costs_and_a_prior_are_drawn():
         )
     assert any("does not use costs" in text for text in report.facts["data"]["warnings"])
     assert {"prior", "costs"} <= {figure.name for figure in report.figures}
-    assert "What believing in some columns changed" in report.html()
+    assert "What the prior changed" in report.html()
     assert any("x7" in line for line in report.facts["prior"])
 
 
@@ -426,7 +426,7 @@ def test_numbers(value, text):
         ({"n_shown": True}, "n_shown=True"),
         ({"metric": "auc"}, "there is no metric 'auc'"),
         ({"names": ["a"]}, "names: give 6 of them"),
-        ({"names": "abcdef"}, "give one for each column"),
+        ({"names": "abcdef"}, "give a list with a name for each column"),
         ({"splits": 0}, "n_splits"),
         ({"rule": "luck"}, "rule='luck': give a number of columns, or best"),
         ({"rule": 0}, "rule=0"),
@@ -434,13 +434,13 @@ def test_numbers(value, text):
         ({"rule": 3, "sizes": [1, 2]}, r"rule=3: that size is not tried, there are \[1, 2\]"),
     ],
 )
-def test_mistakes_are_told(options, message):
+def test_mistakes(options, message):
     X, y = make_table()
     with pytest.raises(ParameterError, match=message):
         featly.report(X, y, **({"methods": ["f-test"], "splits": 3} | options))
 
 
-def test_mistakes_are_told_before_the_work(monkeypatch):
+def test_parameters_are_checked_before_the_work(monkeypatch):
     X, y = make_table()
     monkeypatch.setattr(featly.Study, "run", None)  # whoever gets there fails
     for options in ({"names": ["a"]}, {"rule": "luck"}, {"rule": 3, "sizes": [1, 2]}):
@@ -448,7 +448,7 @@ def test_mistakes_are_told_before_the_work(monkeypatch):
             featly.report(X, y, methods=["f-test"], **options)
 
 
-def test_a_method_that_never_works_is_told():
+def test_a_method_that_always_fails_is_an_error():
     X, y = make_table()
     frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(pl.Series("g", ["u", "v"] * 20))
     with pytest.raises(DataError, match=r"f-test failed on every split: .*categorical"):

@@ -66,7 +66,7 @@ def test_the_same_page_twice(cohort_report):
     assert cohort_report.facts["summary"] in repr(cohort_report)
 
 
-def test_formats_and_places_that_are_refused(cohort_report, tmp_path):
+def test_wrong_formats_and_folders(cohort_report, tmp_path):
     with pytest.raises(ParameterError, match=r"give it one of \.html, \.md, \.pdf, \.json"):
         cohort_report.save(tmp_path / "report.doc")
     with pytest.raises(ParameterError, match="format 'doc': there are html"):
@@ -78,14 +78,14 @@ def test_formats_and_places_that_are_refused(cohort_report, tmp_path):
     assert format_of("x.HTM", None) == "html"
 
 
-def test_a_pdf_without_a_browser_is_told(cohort_report, tmp_path, monkeypatch):
+def test_a_pdf_without_a_browser_is_an_error(cohort_report, tmp_path, monkeypatch):
     monkeypatch.setenv("FEATLY_BROWSER", "no-such-browser")
     with pytest.raises(ParameterError, match="needs a browser"):
         cohort_report.save(tmp_path / "report.pdf")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_browser_that_fails_or_writes_nothing_is_told(cohort_report, tmp_path, monkeypatch):
+def test_a_browser_that_fails_or_writes_nothing_is_an_error(cohort_report, tmp_path, monkeypatch):
     for body, message in (
         ("echo 'no display' >&2; exit 3", "failed .no display"),
         ("exit 0", "wrote no PDF"),
@@ -99,7 +99,7 @@ def test_a_browser_that_fails_or_writes_nothing_is_told(cohort_report, tmp_path,
         assert not (tmp_path / "report.pdf").exists()
 
 
-def test_a_browser_that_never_answers_is_told(tmp_path, monkeypatch):
+def test_a_browser_that_never_answers_is_an_error(tmp_path, monkeypatch):
     fake = tmp_path / "fake-browser"
     fake.write_text("#!/bin/sh\nexec sleep 60\n")
     fake.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Advice: every rule fires where it should, and what is advised takes the table."""
+"""Every rule of advice decides on its table, and the advised methods take the table."""
 
 import json
 import time
@@ -61,7 +61,7 @@ def few_nonzero(n_rows=60, n_columns=300):
 
 
 PRIOR = {"prior": {0: 10.0}}
-# the rule; a table on which it decides; one without what it asks for, and what decides there
+# the rule; a table on which it decides; a table on which it does not, and the rule that does
 CASES = {
     "prior on numbers": (
         lambda: (*numbers(60, 20), PRIOR),
@@ -152,7 +152,7 @@ def test_a_rule_names_what_exists(rule):
     assert len({choice.method for choice in rule.alternatives}) == len(rule.alternatives) >= 2
 
 
-def test_the_reason_tells_the_facts_of_this_table():
+def test_the_reason_has_the_facts_of_this_table():
     X, y = mixed_table(100, 4, 3)
     assert "4 columns of numbers and 3 of categories" in advise(X, y).reasons[0].text
     X, y = curved_table()
@@ -180,7 +180,7 @@ def test_arom_is_an_alternative_only_where_classes_can_be_separated():
     assert "arom" not in [c.method for c in tall.alternatives]
 
 
-def test_a_prior_that_favours_all_columns_alike_is_none():
+def test_a_prior_that_favours_all_columns_alike_counts_as_no_prior():
     X, y = numbers(60, 4)
     alike = advise(X, y, schema={"prior": dict.fromkeys(range(4), 10.0)})
     assert not alike.facts.prior
@@ -188,14 +188,14 @@ def test_a_prior_that_favours_all_columns_alike_is_none():
     assert advise(X, y, schema={"prior": dict.fromkeys(range(3), 10.0)}).facts.prior
 
 
-def test_missing_values_are_filled_only_where_they_stand_in_the_way():
+def test_missing_values_are_filled_only_for_methods_that_take_none():
     X, y = numbers(90, 7, n_classes=3)
     assert not advise(X, y).fill
     X[0, 1] = np.nan
     advice = advise(X, y)
     assert advice.method == "multiclass-svm-rfe"
     assert advice.fill
-    assert "1 column has gaps" in advice.reasons[1].text
+    assert "1 column has missing values" in advice.reasons[1].text
     fitted = advice.estimator().fit(X, y)
     assert fitted[-1].order_.shape == (7,)
     two = advise(X, classes(90))
@@ -204,7 +204,7 @@ def test_missing_values_are_filled_only_where_they_stand_in_the_way():
     assert two.estimator().fit(X, classes(90)).order_.shape == (7,)
 
 
-def test_a_sparse_table_with_missing_values_and_many_classes_goes_without_filling():
+def test_sparse_tables_with_missing_values_and_many_classes_are_not_filled():
     X, y = numbers(30, 60, n_classes=3)
     X[np.abs(X) < 1] = 0
     X[0, 0] = np.nan
@@ -214,7 +214,7 @@ def test_a_sparse_table_with_missing_values_and_many_classes_goes_without_fillin
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, np.asarray, list])
-def test_missing_values_are_filled_in_every_sort_of_table(library):
+def test_missing_values_are_filled_in_frames_and_arrays(library):
     X, y = numbers(90, 3, n_classes=3)
     X[0, 1] = np.nan
     table = (
@@ -229,7 +229,7 @@ def test_missing_values_are_filled_in_every_sort_of_table(library):
         assert type(fitted.transform(table)) is library
 
 
-def test_what_cannot_be_filled_is_not():
+def test_tables_that_cannot_be_filled_get_another_method():
     X, y = numbers(90, 3, n_classes=3)
     X = X.round()
     X[0, 1] = np.nan
@@ -238,7 +238,7 @@ def test_what_cannot_be_filled_is_not():
     assert advise(X, y).rule == "many classes"
 
 
-# ---- how to judge --------------------------------------------------------------------------------
+# ---- splits and sizes ----------------------------------------------------------------------------
 def facts(**parts):
     defaults = {
         "rows": 200,
@@ -295,7 +295,7 @@ def test_thresholds(parts, rule):
     assert first_rule(facts(**parts)).name == rule
 
 
-def test_a_study_judges_the_method_its_alternatives_and_none():
+def test_a_study_compares_the_method_its_alternatives_and_none():
     X, y = mixed_table(40, 3, 2)
     advice = advise(X, y)
     study = advice.study(X, y)
@@ -308,7 +308,7 @@ def test_a_study_judges_the_method_its_alternatives_and_none():
     assert advice.study(*curved_table()).methods["svm-rfe"].kernel == "rbf"
 
 
-def test_a_study_of_it_runs_and_keeps_groups_together():
+def test_an_advised_study_runs_and_keeps_groups_together():
     X, y = numbers(24, 3)
     groups = np.arange(24) // 4
     advice = advise(X, y, row_groups=groups)
@@ -320,7 +320,7 @@ def test_a_study_of_it_runs_and_keeps_groups_together():
     assert study.datasets["data"].row_groups.max() == 5
 
 
-# ---- what it does not depend on ------------------------------------------------------------------
+# ---- invariance ----------------------------------------------------------------------------------
 def decision(advice):
     measured = {
         k: round(v, 9) if isinstance(v, float) else v for k, v in advice.facts.document().items()
@@ -331,7 +331,7 @@ def decision(advice):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_does_not_depend_on_order_or_names(name):
+def test_advice_does_not_depend_on_order_or_names(name):
     X, y, schema = CASES[name][0]()
     if name == "many rows":
         pytest.skip("only some rows are looked at")
@@ -347,7 +347,7 @@ def test_it_does_not_depend_on_order_or_names(name):
         assert decision(advise(X.to_pandas(), y, schema=schema)) == first
 
 
-def test_it_does_not_depend_on_threads_and_can_be_repeated():
+def test_advice_does_not_depend_on_threads_and_can_be_repeated():
     cohort = make_cohort(n_patients=80, n_genes=100)
     documents = [
         advise(cohort.X, cohort.y, schema=cohort.schema, n_jobs=n).document() for n in (1, 2)
@@ -369,10 +369,10 @@ def test_dense_and_sparse_are_advised_alike():
     assert dense.facts.zeros == sparse.facts.zeros
 
 
-# ---- what it takes -------------------------------------------------------------------------------
+# ---- kinds of tables -----------------------------------------------------------------------------
 @st.composite
 def tables(draw):
-    """Small tables of all sorts: kinds, gaps, sparse, classes, constant columns."""
+    """Small tables with all kinds, missing values, sparse, many classes, constant columns."""
     n_rows = draw(st.integers(6, 30))
     n_classes = draw(st.integers(2, min(4, n_rows // 2)))
     n_numbers, n_categories = draw(
@@ -406,7 +406,7 @@ def tables(draw):
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables())
-def test_what_is_advised_takes_the_table(table):
+def test_advised_methods_take_the_table(table):
     X, y, schema = table
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeakWarning)
@@ -468,12 +468,12 @@ def test_one_column_and_two_rows_a_class():
     assert advice.estimator().fit(X, y).order_.tolist() == [0]
 
 
-def test_a_straight_line_is_asked_only_where_it_says_something():
+def test_the_linear_error_is_none_with_many_columns():
     assert advise(*numbers(40, 20)).facts.linear_error is not None
     assert advise(*numbers(40, 21)).facts.linear_error is None
 
 
-def test_a_class_of_one_row_is_told_and_the_others_are_advised_for():
+def test_a_class_of_one_row_is_a_warning():
     X, _ = numbers(30, 3)
     y = np.array(["lone"] + ["a", "b"] * 14 + ["a"])
     advice = advise(X, y)
@@ -482,7 +482,7 @@ def test_a_class_of_one_row_is_told_and_the_others_are_advised_for():
     assert advice.estimator().fit(X, y).order_.shape == (3,)
 
 
-def test_large_tables_are_looked_at_in_part():
+def test_large_tables_are_sampled():
     X, y = numbers(MOST_ROWS + 200, 30)
     assert advise(X, y).facts.rows_looked_at == MOST_ROWS
     X, y = numbers(20, MOST_COLUMNS + 500)
@@ -491,7 +491,7 @@ def test_large_tables_are_looked_at_in_part():
     advice = advise(frame, y)
     assert advice.facts.columns_looked_at == MOST_COLUMNS
     assert advice.facts.columns == MOST_COLUMNS + 501
-    # the one column of text is looked at wherever it stands
+    # the column of text is in the sample at any position
     assert any("'plate'" in text for text in advice.warnings)
 
 
@@ -500,7 +500,7 @@ def warnings_text(X, y, **options):
     return "\n".join(advise(X, y, **options).warnings)
 
 
-def test_small_classes_and_imbalance_are_told():
+def test_small_classes_and_imbalance_are_warnings():
     X, _ = numbers(40, 3)
     small = np.array(["many"] * 37 + ["few"] * 3)
     assert "'few' (3)" in warnings_text(X, small)
@@ -509,7 +509,7 @@ def test_small_classes_and_imbalance_are_told():
     assert warnings_text(*numbers(40, 3)) == ""
 
 
-def test_identifiers_unusable_and_repeated_columns_are_told():
+def test_identifiers_unusable_and_repeated_columns_are_warnings():
     X, y = numbers(30, 3)
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(X, schema=list("abc")).with_columns(
@@ -525,7 +525,7 @@ def test_identifiers_unusable_and_repeated_columns_are_told():
     assert warnings_text(frame.select("a", "b", "c"), y) == ""
 
 
-def test_an_identifier_does_not_hide_that_columns_tell_together():
+def test_an_identifier_does_not_hide_joint_effects():
     X, y = curved_table()
     frame = pl.DataFrame(X, schema=list("abcdef"))
     named = frame.with_columns(who=pl.Series([f"P{k}" for k in range(len(y))]))
@@ -533,19 +533,19 @@ def test_an_identifier_does_not_hide_that_columns_tell_together():
     assert advise(named, y).facts.linear_error == advise(frame, y).facts.linear_error
 
 
-def test_columns_that_give_the_class_away_are_told():
+def test_columns_that_separate_the_classes_are_warnings():
     X, y = numbers(40, 3)
     X[:, 2] = y + 0.01 * np.random.default_rng(0).random(40)
     assert "1 column tells all classes apart alone: 'x2'" in warnings_text(X, y)
 
 
-def test_batches_are_told_by_name():
+def test_names_of_batches_are_warnings():
     X, y = mixed_table(40, 4, 1)
     assert "'batch_no' may say where or when" in warnings_text(X.rename({"c0": "batch_no"}), y)
     assert "may say where" not in warnings_text(X.rename({"c0": "runner"}), y)
 
 
-def test_identifiers_that_repeat_become_a_warning_of_the_advice():
+def test_repeated_identifiers_are_warnings():
     X, y = numbers(40, 3)
     frame = pl.DataFrame(X, schema=list("abc")).with_columns(
         patient_id=pl.Series(np.arange(40) // 2)
@@ -555,13 +555,13 @@ def test_identifiers_that_repeat_become_a_warning_of_the_advice():
     assert "repeats" not in warnings_text(frame, y, row_groups="patient_id")
 
 
-def test_parts_of_the_schema_that_nothing_uses_are_told():
+def test_unused_parts_of_the_schema_are_warnings():
     X, y = numbers(40, 3)
     assert "no method uses costs" in warnings_text(X, y, schema={"costs": {0: 2.0}})
     assert "column groups" in warnings_text(X, y, schema={"column_groups": {"g": [0, 1]}})
 
 
-def test_a_target_with_too_many_classes_is_doubted():
+def test_a_target_with_too_many_classes_is_a_warning():
     X, _ = numbers(60, 3)
     assert "is the target a measurement" in warnings_text(X, np.arange(60) // 2)
 
@@ -579,19 +579,19 @@ def test_a_target_with_too_many_classes_is_doubted():
         (np.ones((4, 2)), [0, 1, 0, 1], {"schema": {"prior": {9: 2.0}}}, "9"),
     ],
 )
-def test_errors_are_one_line_and_name_the_culprit(X, y, options, message):
+def test_errors_are_one_line_and_name_the_column(X, y, options, message):
     with pytest.raises(DataError, match=message) as caught:
         advise(X, y, **options)
     assert "\n" not in str(caught.value)
 
 
-def test_a_senseless_seed():
+def test_wrong_seeds_are_refused():
     with pytest.raises(ParameterError, match="random_state=-1"):
         advise(*numbers(10, 2), random_state=-1)
 
 
 # ---- words and time ------------------------------------------------------------------------------
-def test_in_words():
+def test_the_advice_as_text():
     X, y = mixed_table(100, 4, 3)
     text = str(advise(X, y))
     assert text == repr(advise(X, y)) == advise(X, y).summary()
@@ -601,14 +601,14 @@ def test_in_words():
     assert advise(*numbers(90, 7, n_classes=3)).call() == "multiclass-svm-rfe (formulation='ovo')"
 
 
-def test_parity_is_seen_to_be_curved():
+def test_parity_is_nonlinear():
     problem = make_problem("parity3+3", random_state=0)
     advice = advise(problem.X, problem.y)
     assert advice.rule == "columns that tell only together"
     assert advice.learner == "heom-5-nn"
 
 
-def test_it_takes_a_second_or_two():
+def test_advice_takes_two_seconds_at_most():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(500, 5000)), classes(500)
     advise(X[:20, :5], y[:20])  # compiled

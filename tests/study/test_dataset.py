@@ -1,4 +1,4 @@
-"""Whatever a user brings becomes the same table; what cannot be says so."""
+"""All forms of input become the same table; wrong input is refused."""
 
 import warnings
 from pathlib import Path
@@ -39,7 +39,7 @@ def frame(library, **more):
     return MAKERS[library]({**COLUMNS, **more})
 
 
-# ---- what users bring ----------------------------------------------------------------------------
+# ---- input ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("library", MAKERS)
 @pytest.mark.parametrize("labels", LABELS)
 def test_the_target_by_name_or_apart_is_the_same(library, labels):
@@ -126,7 +126,7 @@ def test_names_that_polars_takes_for_patterns():
     assert (without.names, without.row_groups.tolist()) == (["b"], [1, 0])
 
 
-def test_schemas_are_kept_by_position():
+def test_schemas_are_stored_by_position():
     table = pl.DataFrame({"a": [1, 2, 3], "b": ["lo", "hi", "lo"], "c": ["u", "v", "u"]})
     schema = Schema(ordinal={"b": ["lo", "hi"]}, keep=["c"], prior={"a": 3}, costs={"c": 2})
     data = Dataset.of(table, [0, 1, 1], schema=schema)
@@ -149,7 +149,7 @@ def test_a_declared_category_of_numbers():
     assert data.kinds.tolist() == [2, 0]
 
 
-# ---- what cannot be ------------------------------------------------------------------------------
+# ---- wrong input ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -162,16 +162,16 @@ def test_a_declared_category_of_numbers():
         ({"y": [0, 1, 0]}, "X has 6 rows but y has 3"),
         ({"y": [0] * 6}, "one class only"),
         ({"y": "sex"}, "y is missing"),
-        ({"y": "y", "roles": Roles(9, ((0,),))}, "'d' has 4 columns, its roles speak of 9"),
+        ({"y": "y", "roles": Roles(9, ((0,),))}, "'d' has 4 columns, but its roles are of 9"),
     ],
 )
 @pytest.mark.parametrize("library", MAKERS)
-def test_bad_input(library, arguments, message):
+def test_wrong_input_is_refused(library, arguments, message):
     with pytest.raises(DataError, match=message):
         Dataset.of(frame(library, y=LABELS["ints"]), name="d", **arguments)
 
 
-def test_nothing_to_select_from():
+def test_tables_without_columns_are_refused():
     for table in (pl.DataFrame({"y": [0, 1]}), pd.DataFrame({"y": [0, 1]})):
         with pytest.raises(DataError, match="no column to select from"):
             Dataset.of(table, "y")
@@ -349,8 +349,8 @@ def test_frames_of_labels_alone_are_shared(tmp_path):
     assert opened.X.equals(data.X)
 
 
-def test_a_table_looks_the_same_when_it_is_mapped(tmp_path):
-    """Integers, small floats and gaps: else results would depend on the number of processes."""
+def test_mapped_tables_are_equal(tmp_path):
+    """Else results would depend on the number of processes."""
     table = pl.DataFrame(
         {
             "whole": pl.Series([1, None, 3, 4], dtype=pl.Int8),

@@ -1,4 +1,4 @@
-"""DOB-SCV against its definition, and what its folds are for."""
+"""DOB-SCV equals its definition, and its folds are alike."""
 
 import numpy as np
 import polars as pl
@@ -19,7 +19,7 @@ TEXTS = ["a", "b", "c", None]
 
 @st.composite
 def mixed_tables(draw):
-    """Rows of numbers and text with ties, gaps and constant columns, and their classes."""
+    """Numbers and text with ties, missing values and constant columns, and the classes."""
     n_rows = draw(st.integers(4, 14))
     kinds = draw(st.lists(st.booleans(), min_size=1, max_size=4))
     cells = [st.sampled_from(TEXTS if textual else NUMBERS) for textual in kinds]
@@ -90,7 +90,7 @@ def test_complete_numbers_are_scipys_distances_of_ranged_columns():
     assert rounding(0) == pytest.approx(exact[0], rel=1e-2)
 
 
-def test_every_start_sends_its_neighbours_to_different_folds():
+def test_nearest_neighbours_go_to_different_folds():
     """Pairs of near rows, far from each other: with two folds each pair is divided."""
     rng = np.random.default_rng(3)
     centres = rng.normal(size=(20, 2)) * 1000
@@ -132,7 +132,7 @@ def test_ordinal_columns_count_by_rank():
     assert distance(0).tolist() == [0, 1, 0.25]
 
 
-def test_groups_are_as_far_as_their_rows_are_on_average():
+def test_group_distances_are_mean_row_distances():
     """Groups 0 and 1 are near, though group 1 has many rows; so are 2 and 3."""
     X = np.concatenate([[0.0], np.linspace(2, 2.7, 8), [10.0], [11.0]])[:, None]
     units, y = np.repeat([0, 1, 2, 3], [1, 8, 1, 1]), np.arange(11) % 2
@@ -156,7 +156,7 @@ def test_wide_groups_go_to_the_emptiest_folds():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (None, "looks at the columns: pass X"),
+        (None, "needs the columns: pass X"),
         (np.array([[1.0], [np.inf], [2.0], [3.0]]), "'x0' has an infinite or too large value"),
         (np.array([[1.0], [-1.7e308], [1.7e308], [3.0]]), "'x0' has an infinite or too large"),
         (scipy.sparse.csr_array([[1.0], [np.inf], [2.0], [3.0]]), "'x0' has an infinite or too"),
@@ -169,7 +169,7 @@ def test_tables_without_distances_are_refused(X, message):
         list(DistributionBalancedKFold(2).split(X, [0, 1, 0, 1]))
 
 
-def test_empty_and_constant_columns_decide_nothing():
+def test_empty_and_constant_columns_have_no_effect():
     X = np.column_stack([np.full(6, np.nan), np.full(6, 3.0), np.arange(6.0)])
     assert heom(X).for_rows(np.arange(6))(0) == pytest.approx(1 + (np.arange(6) / 5) ** 2)
     with pytest.raises(ParameterError, match="n_folds=7, but there are 6 rows"):

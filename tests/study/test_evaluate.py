@@ -1,4 +1,4 @@
-"""One fit: nothing of the test rows reaches it, whatever fails becomes a result."""
+"""One fit does not use test rows, and a failure becomes a result."""
 
 import warnings
 from typing import ClassVar
@@ -30,8 +30,8 @@ from featly.study import Dataset, Split
 from featly.study.evaluate import Protocol, evaluate, sizes_for
 
 
-class Spy(BaseEstimator):
-    """Keeps what it was given where everybody can see it; ranks by the sum of columns."""
+class RecordingRanker(BaseEstimator):
+    """A ranker by the sum of columns that records its training rows."""
 
     seen: ClassVar[list] = []
 
@@ -41,25 +41,25 @@ class Spy(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        Spy.seen.append((X, list(y), self.get_params()))
+        RecordingRanker.seen.append((X, list(y), self.get_params()))
         self.order_ = np.arange(X.shape[1])[::-1]
         self.ranking_ = self.order_ + 1
         return self
 
 
-class Recorder(ClassifierMixin, BaseEstimator):
-    """A learner that remembers what it was trained on, and predicts the first class it saw."""
+class RecordingLearner(ClassifierMixin, BaseEstimator):
+    """A learner that records its training rows and predicts the first class."""
 
     trained: ClassVar[list] = []
     predicted: ClassVar[list] = []
 
     def fit(self, X, y):
-        Recorder.trained.append((X, list(y)))
+        RecordingLearner.trained.append((X, list(y)))
         self.label_ = y[0]
         return self
 
     def predict(self, X):
-        Recorder.predicted.append(X)
+        RecordingLearner.predicted.append(X)
         return np.array([self.label_] * X.shape[0])
 
 
@@ -76,8 +76,8 @@ class MeanDifference(SubsetSelector):
         return np.argsort(-(mean.max(axis=0) - mean.min(axis=0)), kind="stable")[: self.count]
 
 
-class LeavesAttributes(BaseEstimator):
-    """Leaves whatever it is told to."""
+class SetsAttributes(BaseEstimator):
+    """A method that sets given attributes."""
 
     def __init__(self, attributes=None):
         self.attributes = attributes
@@ -90,9 +90,9 @@ class LeavesAttributes(BaseEstimator):
 
 @pytest.fixture(autouse=True)
 def _forget():
-    Spy.seen.clear()
-    Recorder.trained.clear()
-    Recorder.predicted.clear()
+    RecordingRanker.seen.clear()
+    RecordingLearner.trained.clear()
+    RecordingLearner.predicted.clear()
 
 
 @pytest.fixture
@@ -130,13 +130,13 @@ def test_sizes():
 
 
 @pytest.mark.parametrize("sizes", ["half", [0], [1.5], [True], True, -1, ["2"]])
-def test_sizes_that_are_none(sizes):
+def test_wrong_sizes_are_refused(sizes):
     with pytest.raises(ParameterError, match="sizes"):
         sizes_for(sizes, 10)
 
 
-# ---- what a fit is -------------------------------------------------------------------------------
-def test_a_fit_is_what_one_writes_by_hand(data):
+# ---- one fit -------------------------------------------------------------------------------------
+def test_a_fit_equals_the_steps_one_by_one(data):
     result = fit(data, FTest(), sizes=[1, 2, 6])
     train, test = SPLIT.train, SPLIT.test
     order = FTest().fit(data.X[train], data.y[train]).order_
@@ -155,7 +155,7 @@ def test_a_fit_is_what_one_writes_by_hand(data):
         assert outcome.seconds > 0
 
 
-def test_paths_are_the_same_as_size_by_size(data):
+def test_paths_equal_fits_at_every_size(data):
     class Slowly(LinearSVM):
         predict_path = property()
 
@@ -182,7 +182,7 @@ def test_labels_of_all_types(labels):
         assert np.trace(result.outcomes[1].confusion) > 12
 
 
-def test_classes_that_a_part_does_not_have(data):
+def test_classes_absent_from_a_part(data):
     only_two = Split(0, np.arange(0, 20), np.arange(20, 30))  # class c is tested, never trained
     result = fit(data, FTest(), split=only_two)
     assert result.outcomes[0].confusion[2].sum() == 10
@@ -226,28 +226,28 @@ def replace_test_rows(data, split, rng):
 
 @pytest.mark.parametrize("resample", [None, RandomUnderSampler(), SMOTE(k_neighbors=2)])
 @pytest.mark.parametrize("fill", [False, True])
-def test_test_rows_reach_nothing(data, fill, resample):
+def test_test_rows_do_not_change_the_ranking(data, fill, resample):
     X = data.X.copy()
     if fill:
         X[4, 4] = X[6, 0] = X[5, 2] = np.nan
     data = Dataset.of(X, data.y)
     other = replace_test_rows(data, SPLIT, np.random.default_rng(5))
     for table in (data, other):
-        for method in (FTest(), Spy()):
-            fit(table, method, Recorder(), fill=fill, resample=resample)
-    half = len(Recorder.trained) // 2
+        for method in (FTest(), RecordingRanker()):
+            fit(table, method, RecordingLearner(), fill=fill, resample=resample)
+    half = len(RecordingLearner.trained) // 2
     assert half == 4
     for (X, y), (X_other, y_other) in zip(
-        Recorder.trained[:half], Recorder.trained[half:], strict=True
+        RecordingLearner.trained[:half], RecordingLearner.trained[half:], strict=True
     ):
         assert np.array_equal(X, X_other)
         assert y == y_other
-    (X, y, _), (X_other, y_other, _) = Spy.seen
+    (X, y, _), (X_other, y_other, _) = RecordingRanker.seen
     assert np.array_equal(X, X_other)
     assert y == y_other
 
 
-def test_test_rows_of_mixed_tables_reach_nothing():
+def test_test_rows_of_mixed_tables_do_not_change_the_ranking():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 15)
     table = pl.DataFrame(
@@ -259,17 +259,17 @@ def test_test_rows_of_mixed_tables_reach_nothing():
     )
     data = Dataset.of(table, y)
     result, other_result = (
-        fit(d, SVMRFE(), Recorder(), fill=True, sizes=[1, 2, 3])
+        fit(d, SVMRFE(), RecordingLearner(), fill=True, sizes=[1, 2, 3])
         for d in (data, replace_test_rows(data, SPLIT, rng))
     )
     assert result.error is None
     assert result.order.tolist() == other_result.order.tolist()
     for k in range(3):
-        assert Recorder.trained[k][0].equals(Recorder.trained[k + 3][0])
-        assert Recorder.trained[k][1] == Recorder.trained[k + 3][1]
+        assert RecordingLearner.trained[k][0].equals(RecordingLearner.trained[k + 3][0])
+        assert RecordingLearner.trained[k][1] == RecordingLearner.trained[k + 3][1]
 
 
-def test_a_test_row_is_predicted_whatever_its_companions(data):
+def test_predictions_do_not_depend_on_other_test_rows(data):
     whole = fit(data, FTest(), LinearSVM(), fill=True).outcomes[1].confusion
     alone = sum(
         fit(data, FTest(), LinearSVM(), Split(0, SPLIT.train, SPLIT.test[k : k + 1]), fill=True)
@@ -280,27 +280,27 @@ def test_a_test_row_is_predicted_whatever_its_companions(data):
     assert whole.tolist() == alone.tolist()
 
 
-# ---- gaps ----------------------------------------------------------------------------------------
-def test_missing_values_are_filled_with_what_the_training_rows_say(data):
+# ---- missing values ------------------------------------------------------------------------------
+def test_missing_values_are_filled_from_training_rows(data):
     X = data.X.copy()
     X[0, 0] = X[1, 0] = X[3, 2] = np.nan
     X[SPLIT.train, 5] = np.nan  # no value to learn from
-    fit(Dataset.of(X, data.y), Spy(), Recorder(), fill=True, sizes=[6])
-    (trained, _), predicted = Recorder.trained[0], Recorder.predicted[0]
+    fit(Dataset.of(X, data.y), RecordingRanker(), RecordingLearner(), fill=True, sizes=[6])
+    (trained, _), predicted = RecordingLearner.trained[0], RecordingLearner.predicted[0]
     order = [5, 4, 3, 2, 1, 0]
     median = np.nanmedian(X[SPLIT.train, 0])
     assert trained[0, order.index(0)] == predicted[0, order.index(0)] == median
     assert predicted[1, order.index(2)] == np.median(X[SPLIT.train, 2])
     assert (trained[:, order.index(5)] == 0).all()
     assert not np.isnan(predicted).any()
-    assert np.isnan(X).sum() == 18  # the table itself is as it was
+    assert np.isnan(X).sum() == 18  # the table itself is unchanged
 
 
 def test_missing_values_of_text():
     table = pl.DataFrame({"t": ["u", None, "v", "v", "u", None] * 5, "n": [1.0, 2.0, None] * 10})
     data = Dataset.of(table, np.arange(30) % 2)
-    fit(data, Spy(), Recorder(), fill=True, sizes=[2])
-    (trained, _), predicted = Recorder.trained[0], Recorder.predicted[0]
+    fit(data, RecordingRanker(), RecordingLearner(), fill=True, sizes=[2])
+    (trained, _), predicted = RecordingLearner.trained[0], RecordingLearner.predicted[0]
     assert set(trained["t"].cast(str)) == {"u", "v"}
     assert set(predicted["t"].cast(str)) == {"missing", "v"} | set(predicted["t"].cast(str))
     median = table["n"].gather(SPLIT.train).drop_nulls().median()
@@ -309,7 +309,7 @@ def test_missing_values_of_text():
             if original is None] == [median] * 5  # fmt: skip
 
 
-def test_missing_values_stay_where_nobody_fills_them(data):
+def test_missing_values_stay_without_fill(data):
     X = data.X.copy()
     X[0, 4] = X[1, 4] = np.nan
     with_missing = Dataset.of(X, data.y)
@@ -339,17 +339,19 @@ WIDE = Split(0, np.r_[0:6, 9:33], np.r_[6:9, 33:40])  # 6 few and 24 many to tra
     [(RandomUnderSampler(), 6), (RandomOverSampler(), 24), (SMOTE(k_neighbors=3), 24)],
 )
 def test_arrays_are_resampled_in_the_training_part_only(skewed_data, sampler, count):
-    result = fit(skewed_data, Spy(), Recorder(), WIDE, resample=sampler)
+    result = fit(skewed_data, RecordingRanker(), RecordingLearner(), WIDE, resample=sampler)
     assert result.error is None
-    for X, y, *_ in (*Spy.seen, *Recorder.trained):
+    for X, y, *_ in (*RecordingRanker.seen, *RecordingLearner.trained):
         assert {label: y.count(label) for label in set(y)} == {"few": count, "many": count}
         assert len(X) == len(y)
-    assert np.array_equal(Spy.seen[0][0][:, 2:], Recorder.trained[0][0])  # the same for both
-    assert np.array_equal(Recorder.predicted[0][:, 0], skewed_data.X[WIDE.test, 2])
+    assert np.array_equal(
+        RecordingRanker.seen[0][0][:, 2:], RecordingLearner.trained[0][0]
+    )  # the same for both
+    assert np.array_equal(RecordingLearner.predicted[0][:, 0], skewed_data.X[WIDE.test, 2])
     assert result.outcomes[0].confusion.sum() == 10
     if not isinstance(sampler, SMOTE):
         known = {tuple(row) for row in skewed_data.X[WIDE.train]}
-        assert {tuple(row) for row in Spy.seen[0][0]} <= known
+        assert {tuple(row) for row in RecordingRanker.seen[0][0]} <= known
 
 
 @pytest.mark.parametrize(
@@ -359,24 +361,30 @@ def test_frames_are_resampled_too(skewed_data, sampler, count):
     table = pl.DataFrame(skewed_data.X).with_columns(
         pl.Series("t", ["u", "v", None, "w"] * 10), pl.Series("row", np.arange(40) * 1.0)
     )
-    result = fit(Dataset.of(table, skewed_data.y), Spy(), Recorder(), WIDE, resample=sampler)
+    result = fit(
+        Dataset.of(table, skewed_data.y),
+        RecordingRanker(),
+        RecordingLearner(),
+        WIDE,
+        resample=sampler,
+    )
     assert result.error is None
-    X, y, _ = Spy.seen[0]
+    X, y, _ = RecordingRanker.seen[0]
     rows = X["row"].to_numpy().astype(int)
     assert X.drop("t").equals(table.drop("t")[rows])
     assert X["t"].cast(str).to_list() == table["t"].gather(rows).to_list()
     assert y == skewed_data.y[rows].tolist()  # labels go with their rows
     assert set(rows) <= set(WIDE.train)
     assert {label: y.count(label) for label in set(y)} == {"few": count, "many": count}
-    assert Recorder.predicted[0]["row"].to_list() == WIDE.test.tolist()
+    assert RecordingLearner.predicted[0]["row"].to_list() == WIDE.test.tolist()
 
 
 @pytest.mark.parametrize(
     "sampler", [SMOTE(k_neighbors=2), NearMiss(), RandomOverSampler(shrinkage=0.5)]
 )
-def test_samplers_that_need_numbers_say_so(skewed_data, sampler):
+def test_samplers_that_need_numbers_are_refused(skewed_data, sampler):
     table = pl.DataFrame(skewed_data.X).with_columns(pl.Series("t", ["u", "v"] * 20))
-    result = fit(Dataset.of(table, skewed_data.y), Spy(), split=WIDE, resample=sampler)
+    result = fit(Dataset.of(table, skewed_data.y), RecordingRanker(), split=WIDE, resample=sampler)
     assert "cannot resample mixed columns" in result.error
     assert "RandomOverSampler" in result.error
 
@@ -388,8 +396,8 @@ def test_sparse_tables_are_resampled(skewed_data):
     assert [o.error for o in result.outcomes] == [None, None]
 
 
-# ---- chance --------------------------------------------------------------------------------------
-def test_what_leaves_chance_open_is_repeated(skewed_data):
+# ---- seeds ---------------------------------------------------------------------------------------
+def test_estimators_without_a_seed_are_repeatable(skewed_data):
     options = {"resample": RandomUnderSampler(), "split": WIDE, "sizes": [3]}
     forest = RandomForestClassifier(n_estimators=3)
     matrices = [
@@ -400,20 +408,20 @@ def test_what_leaves_chance_open_is_repeated(skewed_data):
     ]
     assert matrices[0] == matrices[1]
     assert len({str(matrix) for matrix in matrices}) > 1
-    fit(skewed_data, Spy(), random_state=5)
-    fit(skewed_data, Spy(random_state=8), random_state=5)
-    assert [parameters["random_state"] for _, _, parameters in Spy.seen] == [5, 8]
+    fit(skewed_data, RecordingRanker(), random_state=5)
+    fit(skewed_data, RecordingRanker(random_state=8), random_state=5)
+    assert [parameters["random_state"] for _, _, parameters in RecordingRanker.seen] == [5, 8]
     assert forest.random_state is None  # the user's own is left as it was
 
 
-# ---- what methods are told -----------------------------------------------------------------------
+# ---- parameters of methods -----------------------------------------------------------------------
 def test_schema_and_threads(data):
     with_schema = Dataset.of(data.X, data.y, schema={"keep": [3]})
-    fit(with_schema, Spy())
-    fit(with_schema, Spy(schema={"keep": [1]}))
-    fit(data, Spy(), one_thread=True)
-    fit(data, Spy(n_jobs=3), one_thread=True)
-    seen_parameters = [parameters for _, _, parameters in Spy.seen]
+    fit(with_schema, RecordingRanker())
+    fit(with_schema, RecordingRanker(schema={"keep": [1]}))
+    fit(data, RecordingRanker(), one_thread=True)
+    fit(data, RecordingRanker(n_jobs=3), one_thread=True)
+    seen_parameters = [parameters for _, _, parameters in RecordingRanker.seen]
     assert seen_parameters[0]["schema"].keep == [3]
     assert seen_parameters[1]["schema"] == {"keep": [1]}
     assert [t["n_jobs"] for t in seen_parameters] == [None, None, 1, 3]
@@ -421,7 +429,7 @@ def test_schema_and_threads(data):
 
 
 # ---- subsets -------------------------------------------------------------------------------------
-def test_methods_that_say_themselves_how_many(data):
+def test_methods_that_choose_their_size(data):
     result = fit(data, MeanDifference(count=3), sizes=[1, 6])
     assert result.subset
     assert [o.size for o in result.outcomes] == [3]
@@ -457,18 +465,18 @@ def test_no_selection(data):
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({}, "leaves neither order_ nor ranking_ nor get_support"),
+        ({}, "has no order_, ranking_ or get_support"),
         ({"order_": []}, "selected no column"),
         ({"order_": [0, 1, 6]}, "columns that the table does not have"),
         ({"order_": [0, -1]}, "columns that the table does not have"),
         ({"order_": [0.0, 1.0]}, "columns that the table does not have"),
         ({"order_": [True, False]}, "columns that the table does not have"),
         ({"order_": [1, 2, 1]}, "a column twice"),
-        ({"ranking_": [1, 1, 1, 2, 2, 2]}, "leaves neither"),
+        ({"ranking_": [1, 1, 1, 2, 2, 2]}, "has no order_"),
     ],
 )
-def test_methods_that_leave_nonsense(data, attributes, message):
-    result = fit(data, LeavesAttributes(attributes))
+def test_methods_with_wrong_attributes(data, attributes, message):
+    result = fit(data, SetsAttributes(attributes))
     assert message in result.error
     assert result.outcomes == []
 
@@ -500,8 +508,8 @@ def test_a_method_that_fails_is_a_result(data):
         fit(data, Fails(KeyboardInterrupt()))
 
 
-class Narrow(GaussianNB):
-    """Fails at more than one column, and complains at one."""
+class FailsBeyondOneColumn(GaussianNB):
+    """Fails at more than one column, and warns at one."""
 
     def fit(self, X, y):
         if X.shape[1] > 1:
@@ -511,7 +519,7 @@ class Narrow(GaussianNB):
 
 
 def test_a_learner_that_fails_at_some_sizes(data):
-    result = fit(data, FTest(), Narrow())
+    result = fit(data, FTest(), FailsBeyondOneColumn())
     assert result.error is None
     assert result.outcomes[0].error is None
     assert result.outcomes[0].confusion.sum() == 15
@@ -531,7 +539,8 @@ def test_predictions_that_are_no_classes(data):
         assert "which is none of the classes" in outcome.error
     for outcome in fit(data, FTest(), BadPath()).outcomes:
         assert outcome.error == (
-            "DataError: the learner predicts np.str_('no class'), which is none of the classes"
+            "DataError: the learner predicts np.str_('no class'), which is none of the classes of "
+            "the table"
         )
 
 
@@ -542,14 +551,14 @@ def test_warnings_become_notes_even_where_they_are_errors(data):
             warnings.warn("odd", FutureWarning, stacklevel=1)
             return super().fit(X, y)
 
-    result = fit(data, Warns(), Narrow(), sizes=[1])
+    result = fit(data, Warns(), FailsBeyondOneColumn(), sizes=[1])
     assert result.error is None
     assert result.notes == ("FutureWarning: odd", "RuntimeWarning: one column only")
 
 
 def test_a_given_order_is_evaluated_as_it_is(data):
     order = np.array([5, 4, 3, 2, 1, 0])
-    protocol = Protocol({"learner": Recorder()}, sizes=[2])
+    protocol = Protocol({"learner": RecordingLearner()}, sizes=[2])
     result = evaluate(data, "m", Fails(ValueError()), SPLIT, protocol, order=order)
     assert result.error is None
-    assert np.array_equal(Recorder.trained[0][0], data.X[SPLIT.train][:, [5, 4]])
+    assert np.array_equal(RecordingLearner.trained[0][0], data.X[SPLIT.train][:, [5, 4]])

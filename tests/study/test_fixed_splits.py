@@ -1,4 +1,4 @@
-"""Splits that others made, mistakes that users make, columns that look like identifiers."""
+"""Official and given splits, wrong parameters, columns that look like identifiers."""
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ def test_official_splits():
         (None, "the table came without its official split"),
     ],
 )
-def test_official_splits_that_are_none(official, message):
+def test_wrong_official_splits_are_refused(official, message):
     with pytest.raises(DataError, match=message):
         next(
             Holdout(column="split").split(
@@ -65,8 +65,8 @@ def test_official_splits_that_are_none(official, message):
         )
 
 
-# ---- splits of others -------------------------------------------------------------------------
-def test_what_users_may_pass():
+# ---- given splits -----------------------------------------------------------------------------
+def test_values_of_splits():
     assert as_splitter(5) == KFold(5)
     assert as_splitter(Subsampling(3)) is not None
     y, groups = np.arange(12) % 2, np.arange(12) // 3
@@ -92,7 +92,7 @@ def test_what_users_may_pass():
     assert len(alone) == 6
 
 
-def test_splits_of_others_are_told_apart_by_their_text():
+def test_different_splits_have_different_texts():
     a, b = FixedSplits([([0, 1], [2])]), FixedSplits([([0, 1], [3])])
     assert repr(a) != repr(b)
     assert repr(a) == repr(FixedSplits(((np.array([0, 1]), (2,)),)))
@@ -140,7 +140,7 @@ def test_splits_of_others_are_told_apart_by_their_text():
         (Holdout(column="s", test_size=0.2), "column='s' and test_size=0.2: an official split"),
     ],
 )
-def test_parameters_that_make_no_sense(value, message):
+def test_wrong_parameters_are_refused(value, message):
     with pytest.raises(ParameterError, match=message):
         as_splitter(value)
 
@@ -193,11 +193,13 @@ def test_repeated_identifiers_are_suspected(name):
     codes = pl.DataFrame({name: [k // 2 for k in range(40)]})
     assert suspect_identifier(codes) == name
     assert suspect_identifier(codes.cast(pl.String).cast(pl.Categorical)) == name
-    assert suspect_identifier(codes.cast(pl.Float64)) == name  # as text files with gaps give it
+    assert (
+        suspect_identifier(codes.cast(pl.Float64)) == name
+    )  # as read from text files with missing values
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_names_are_not(name):
+def test_other_names_are_not_suspected(name):
     assert suspect_identifier(pl.DataFrame({name: [k // 2 for k in range(40)]})) is None
 
 
@@ -212,7 +214,7 @@ def test_other_names_are_not(name):
         [None] * 10,
     ],
 )
-def test_other_values_are_not(values):
+def test_other_values_are_not_suspected(values):
     assert suspect_identifier(pl.DataFrame({"patient": values})) is None
 
 

@@ -1,4 +1,4 @@
-"""Nothing about a test row reaches the selection or the learner, and the proof can fail."""
+"""No test row changes the selection or the learner, and the checks detect leaks."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from featly.testing import CHECKS
 LEAKS = [name for name in CHECKS if name.endswith(("_have_no_say", "_no_test_rows"))]
 
 
-# ---- a study with the test rows of one split spoilt ----------------------------------------------
+# ---- studies with changed test rows --------------------------------------------------------------
 def numbers(n=40, p=12, n_classes=2, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
@@ -42,7 +42,7 @@ def patients(n=40, seed=0):
 
 
 def spoil_rows(X, y, tested, seed=0):
-    """Return the same training rows, and nothing else as it was."""
+    """Return a table with the same training rows and other test rows."""
     rng = np.random.default_rng(seed)
     y = y.copy()
     y[tested] = np.where(y[tested] == "ill", "well", "ill")
@@ -77,7 +77,7 @@ def rankings(methods, table, pairs, **options):
 
 
 def changes(methods, table, splitter, *, n_splits=3, **options):
-    """Return the fits that rank differently once the test rows of their split are spoilt."""
+    """Return the fits that rank differently with other test rows."""
     X, y = table
     pairs = [(split.train, split.test) for split in splitter.split(None, y)][:n_splits]
     expected = rankings(methods, (X, y), pairs, **options)
@@ -100,7 +100,7 @@ def changes(methods, table, splitter, *, n_splits=3, **options):
     ],
     ids=repr,
 )
-def test_rankings_stay_whatever_is_tested(splitter):
+def test_rankings_do_not_depend_on_test_rows(splitter):
     methods = {
         "f-test": FTest(),
         "svm-rfe": SVMRFE(),
@@ -152,13 +152,13 @@ def test_selection_outside_is_detected():
     assert len(changed_fits) == 6
 
 
-# ---- the registered checks have teeth ------------------------------------------------------------
+# ---- the registered checks detect leaks ----------------------------------------------------------
 SEEN = {}
 
 
 @pytest.fixture
 def spy_on_datasets(monkeypatch):
-    """Put the last table that a study has read where everybody can see it."""
+    """Record the last table that a study has read."""
     original = Dataset.of.__func__
 
     def read_and_remember(cls, *args, **options):
@@ -171,7 +171,7 @@ def spy_on_datasets(monkeypatch):
 
 
 class Peeking(FTest):
-    """Ranks all rows of the study's table, whatever it is given."""
+    """A method that ranks by all rows of the study's table."""
 
     def fit(self, X, y):
         whole = SEEN.get("whole")
@@ -179,7 +179,7 @@ class Peeking(FTest):
 
 
 def failed_checks(estimator):
-    """Return the leak checks that a method fails, and why."""
+    """Return the leak checks that a method fails, with the messages."""
     messages = {}
     for name in LEAKS:
         try:
@@ -195,7 +195,7 @@ def test_there_are_checks_and_honest_methods_pass():
 
 
 @pytest.mark.usefixtures("spy_on_datasets")
-def test_a_method_that_peeks_is_caught():
+def test_a_method_that_uses_test_rows_is_caught():
     messages = failed_checks(Peeking())
     assert set(messages) == set(LEAKS)
     assert all("changes the ranking" in error for error in messages.values())
@@ -217,7 +217,7 @@ def test_a_table_scaled_whole_is_caught(monkeypatch):
     assert "changes what the learner is trained on" in messages["test_rows_have_no_say"]
 
 
-def test_missing_values_filled_with_what_all_rows_say_are_caught(monkeypatch):
+def test_missing_values_filled_from_all_rows_are_caught(monkeypatch):
     original = evaluate._Parts.from_split.__func__
 
     def split_filled(cls, dataset, split, protocol):

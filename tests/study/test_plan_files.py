@@ -1,4 +1,4 @@
-"""Datasets by path, plans in TOML: everything that may be said, and every misspelt word."""
+"""Datasets by path, plans in TOML: every key, and misspelt ones."""
 
 import textwrap
 
@@ -47,7 +47,7 @@ def table():
 
 @pytest.fixture
 def folder(tmp_path, table):
-    """Files of all sorts."""
+    """Files of all formats."""
     table.select("a", "b", "c", "class").write_csv(tmp_path / "colon.csv")
     table.write_parquet(tmp_path / "visits.parquet")
     return tmp_path
@@ -75,7 +75,7 @@ def test_the_target(folder, table):
         read_dataset(folder / "middle.csv")
 
 
-def test_files_that_know_their_target(folder):
+def test_files_that_declare_their_target(folder):
     (folder / "l.libsvm").write_text("1 1:0.5 2:1\n0 1:1\n1 2:3\n0 1:2 2:1\n")
     data = read_dataset(folder / "l.libsvm")
     assert (data.n_rows, data.n_features, data.classes.tolist()) == (4, 2, [0, 1])
@@ -117,7 +117,7 @@ def test_groups_splits_and_columns_to_leave_out(folder):
         ({"target": "outcome"}, "outcome"),
     ],
 )
-def test_what_the_file_does_not_have(folder, options, message):
+def test_columns_absent_from_the_file(folder, options, message):
     with pytest.raises(DataError, match=message):
         read_dataset(folder / "visits.parquet", **options)
 
@@ -160,7 +160,7 @@ def test_the_plan_of_the_documentation(folder):
     assert [claim.name for claim in study.claims] == ["A1"]
 
 
-def test_everything_at_once(folder):
+def test_a_plan_with_every_part(folder):
     study = read_plan(
         write(
             folder,
@@ -366,7 +366,7 @@ def test_a_plan_runs(folder):
     assert by_hand.rows.drop("seconds").equals(first.rows.drop("seconds"))
 
 
-# ---- mistakes ------------------------------------------------------------------------------------
+# ---- wrong plans ---------------------------------------------------------------------------------
 BASE = {"methods": "f-test", "datasets": "corral"}
 
 
@@ -424,7 +424,7 @@ BASE = {"methods": "f-test", "datasets": "corral"}
         ({"claims": ["A"]}, r"claims: write every claim as a table"),
     ],
 )  # fmt: skip
-def test_mistakes(change, message):
+def test_wrong_plans_are_refused(change, message):
     plan = {part: value for part, value in {**BASE, **change}.items() if value is not None}
     with pytest.raises(ParameterError, match=message):
         study_from_plan(plan)

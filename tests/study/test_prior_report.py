@@ -1,4 +1,4 @@
-"""Reports of what a prior changed: signatures, predictions, stability, intervals that hold."""
+"""Effects of a prior on signatures, predictions and stability, with intervals."""
 
 import dataclasses
 
@@ -24,8 +24,8 @@ from featly.study.prior_report import _compare_stability, stability_without_each
 from featly.study.prior_words import Compared, Interval
 
 
-class Believer(Ranker):
-    """Squared distance of class means from the mean, times the prior."""
+class PriorRanker(Ranker):
+    """A ranker by the squared distance of class means from the mean, times the prior."""
 
     _uses = ("keep", "prior")
 
@@ -47,7 +47,7 @@ class Believer(Ranker):
         values = values.T if values.shape[0] == len(problem.y) else values
         groups = [values[:, problem.y == c].mean(axis=1) for c in range(len(problem.classes))]
         scores = np.square(np.array(groups) - values.mean(axis=1)).sum(axis=0)
-        prior = problem.prior("Believer")
+        prior = problem.prior("PriorRanker")
         scores = scores if prior is None else scores * prior
         return Ranking(keep_first(best_first(scores), problem.columns.keep), scores)
 
@@ -66,13 +66,13 @@ PRIOR = {"x5": 20, "x19": 900}
 
 @pytest.fixture(scope="module")
 def report(table):
-    return prior_report(Believer(schema={"prior": PRIOR}), *table, size=4, sizes=[2], splits=12)
+    return prior_report(PriorRanker(schema={"prior": PRIOR}), *table, size=4, sizes=[2], splits=12)
 
 
 # ---- signatures ----------------------------------------------------------------------------------
 def test_signatures_on_all_rows_are_those_of_two_fits(report, table):
-    with_prior = Believer(schema={"prior": PRIOR}).fit(*table)
-    without = Believer().fit(*table)
+    with_prior = PriorRanker(schema={"prior": PRIOR}).fit(*table)
+    without = PriorRanker().fit(*table)
     assert report.rank_with.tolist() == with_prior.ranking_.tolist()
     assert report.rank_without.tolist() == without.ranking_.tolist()
     now = [f"x{j}" for j in with_prior.order_[:4]]
@@ -112,7 +112,7 @@ def test_the_table_has_a_row_a_column(report):
 
 # ---- figures -------------------------------------------------------------------------------------
 def test_rates_are_those_of_a_study_on_the_same_splits(report, table):
-    both = {"a": Believer(schema={"prior": PRIOR}), "b": Believer()}
+    both = {"a": PriorRanker(schema={"prior": PRIOR}), "b": PriorRanker()}
     study = Study(both, table, Subsampling(12, test_size=0.1), sizes=[2, 4]).run()
     for size in (2, 4):
         pairs = study.compare("bcr", size=size, rule=size).pairs.row(0, named=True)
@@ -131,7 +131,7 @@ def test_rates_are_those_of_a_study_on_the_same_splits(report, table):
 
 
 def test_stabilities_are_those_of_a_study(report, table):
-    both = {"a": Believer(schema={"prior": PRIOR}), "b": Believer()}
+    both = {"a": PriorRanker(schema={"prior": PRIOR}), "b": PriorRanker()}
     study = Study(both, table, Subsampling(12, test_size=0.1), sizes=[2, 4]).run()
     for size in (2, 4):
         rows = study.curves().filter(pl.col("size") == size)
@@ -205,8 +205,8 @@ def test_the_interval_of_the_difference_is_the_jackknife(pairs, size):
     assert difference == pytest.approx((whole, whole - half, whole + half), abs=1e-12)
 
 
-def test_the_interval_covers_the_difference_as_often_as_it_says():
-    """Sets from the same noise with and without a push: 95% intervals of 300 draws."""
+def test_the_interval_has_its_coverage():
+    """Sets from the same noise with and without a shift: 95% intervals of 300 draws."""
     rng = np.random.default_rng(1)
     base, push = np.linspace(2, 0, 30), np.zeros(30)
     push[[8, 12]] = 1.2
@@ -222,7 +222,7 @@ def test_the_interval_covers_the_difference_as_often_as_it_says():
     assert 0.91 < covered < 0.985
 
 
-# ---- words ---------------------------------------------------------------------------------------
+# ---- text ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("difference", "verdict"),
     [
@@ -240,10 +240,10 @@ def test_a_difference_in_words(difference, verdict):
     assert Compared(interval, interval, Interval(*difference)).verdict() == verdict
 
 
-def test_the_report_in_words(report):
+def test_the_report_as_text(report):
     text = str(report)
     lines = text.split("\n")
-    assert lines[0] == "Believer: what the prior changed (60 rows, 20 columns, 2 favoured)"
+    assert lines[0] == "PriorRanker: what the prior changed (60 rows, 20 columns, 2 favoured)"
     same = f"on all rows, {len(report.common)} of the 4 best columns are the same as without it"
     assert lines[1] == same
     assert f"  came in:  {', '.join(report.came_in)}" in lines
@@ -264,7 +264,7 @@ def test_the_report_in_words(report):
     )
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 100
-    assert repr(report) == "PriorReport(Believer, 4 columns, 12 splits)"
+    assert repr(report) == "PriorReport(PriorRanker, 4 columns, 12 splits)"
 
 
 def test_a_long_report_stays_short(table):
@@ -272,7 +272,7 @@ def test_a_long_report_stays_short(table):
     columns = [f"a rather long name of a column {j}" for j in range(20)]
     frame = pl.DataFrame(X, schema=columns, orient="row")
     prior = dict.fromkeys(columns[10:18], 30)
-    report = prior_report(Believer(schema={"prior": prior}, warn=True), frame, y, size=8,
+    report = prior_report(PriorRanker(schema={"prior": prior}, warn=True), frame, y, size=8,
                           sizes=range(1, 8), splits=4)  # fmt: skip
     lines = str(report).split("\n")
     assert len(lines) <= 25
@@ -285,9 +285,9 @@ def test_a_long_report_stays_short(table):
     assert report._repr_html_() == f"<pre>{report!s}</pre>"
 
 
-def test_where_only_favoured_columns_are_chosen_nothing_is_known_of_others(table):
+def test_the_stability_of_others_is_unknown_if_only_favoured_columns_are_chosen(table):
     prior = {"x18": 900, "x19": 900, "x17": 900}
-    result = prior_report(Believer(schema={"prior": prior}), *table, size=2, splits=6)
+    result = prior_report(PriorRanker(schema={"prior": prior}), *table, size=2, splits=6)
     assert np.isnan(result.stability_of_others.with_prior.value)
     assert result.stability_of_others.without.value > 0
     assert result.stability_of_others.verdict() == "it cannot be told"
@@ -299,12 +299,12 @@ def test_where_only_favoured_columns_are_chosen_nothing_is_known_of_others(table
 def test_html_is_escaped(table):
     X, y = table
     frame = pl.DataFrame(X, schema=[f"<g{j}>" for j in range(20)], orient="row")
-    result = prior_report(Believer(schema={"prior": {"<g19>": 50}}), frame, y, size=3, splits=3)
+    result = prior_report(PriorRanker(schema={"prior": {"<g19>": 50}}), frame, y, size=3, splits=3)
     assert "&lt;g19&gt;" in result._repr_html_()
     assert "<g19>" not in result._repr_html_()
 
 
-# ---- what may be passed --------------------------------------------------------------------------
+# ---- input ---------------------------------------------------------------------------------------
 def assert_same(a, b):
     assert a.rank_with.tolist() == b.rank_with.tolist()
     assert a.rank_without.tolist() == b.rank_without.tolist()
@@ -316,20 +316,20 @@ def test_frames_and_names(report, table):
     names = [f"x{j}" for j in range(20)]
     options = {"size": 4, "sizes": [2], "splits": 12}
     pandas = pd.DataFrame(X, columns=names)
-    result = prior_report(Believer(schema={"prior": PRIOR}), pandas, y, **options)
+    result = prior_report(PriorRanker(schema={"prior": PRIOR}), pandas, y, **options)
     assert_same(result, report)
     assert isinstance(result.table(), pd.DataFrame)
     assert isinstance(result.curves(), pd.DataFrame)
     frame = pl.DataFrame(X, schema=names, orient="row").with_columns(pl.Series("y", y))
-    by_name = prior_report(Believer(), frame, "y", schema=Schema(prior=PRIOR), **options)
+    by_name = prior_report(PriorRanker(), frame, "y", schema=Schema(prior=PRIOR), **options)
     assert_same(by_name, report)
     sparse = prior_report(SignalToNoise(schema={"prior": PRIOR}), scipy.sparse.csr_array(X), y,
                           **options)  # fmt: skip
     assert_same(sparse, prior_report(SignalToNoise(schema={"prior": PRIOR}), X, y, **options))
 
 
-def test_the_schema_that_is_given_goes_before_the_one_of_the_method(report, table):
-    method = Believer(schema={"prior": {"x0": 5}})
+def test_the_schema_argument_goes_before_the_schema_of_the_method(report, table):
+    method = PriorRanker(schema={"prior": {"x0": 5}})
     result = prior_report(method, *table, schema={"prior": PRIOR}, size=4, sizes=[2], splits=12)
     assert_same(result, report)
     assert method.schema == {"prior": {"x0": 5}}
@@ -340,26 +340,26 @@ def test_a_dataset_with_groups_and_a_schema_of_its_own(table):
     X, y = table
     groups = np.arange(60) // 2
     own = Dataset.of(X, y, schema={"prior": PRIOR}, row_groups=groups, name="visits")
-    from_dataset = prior_report(Believer(), own, size=4, splits=5)
+    from_dataset = prior_report(PriorRanker(), own, size=4, splits=5)
     from_table = prior_report(
-        Believer(), X, y, schema={"prior": PRIOR}, row_groups=groups, size=4, splits=5
+        PriorRanker(), X, y, schema={"prior": PRIOR}, row_groups=groups, size=4, splits=5
     )
     assert_same(from_dataset, from_table)
     bare = Dataset.of(X, y, row_groups=groups)
     assert_same(
-        prior_report(Believer(schema={"prior": PRIOR}), bare, size=4, splits=5), from_dataset
+        prior_report(PriorRanker(schema={"prior": PRIOR}), bare, size=4, splits=5), from_dataset
     )
-    assert from_dataset.figures != prior_report(Believer(), X, y, schema={"prior": PRIOR}, size=4,
-                                        splits=5).figures  # fmt: skip
+    ungrouped = prior_report(PriorRanker(), X, y, schema={"prior": PRIOR}, size=4, splits=5)
+    assert from_dataset.figures != ungrouped.figures
     with pytest.raises(ParameterError, match="X is a Dataset, which has its target"):
-        prior_report(Believer(), own, y, size=4)
+        prior_report(PriorRanker(), own, y, size=4)
     with pytest.raises(SchemaError, match="X is a Dataset, which has its kinds"):
-        prior_report(Believer(), own, schema={"prior": PRIOR, "categorical": ["x0"]}, size=4)
+        prior_report(PriorRanker(), own, schema={"prior": PRIOR, "categorical": ["x0"]}, size=4)
 
 
 def test_other_parts_of_the_schema_stay(table):
     schema = {"prior": PRIOR, "keep": ["x12"]}
-    result = prior_report(Believer(schema=schema), *table, size=3, splits=4)
+    result = prior_report(PriorRanker(schema=schema), *table, size=3, splits=4)
     assert result.rank_with[12] == result.rank_without[12] == 1
 
 
@@ -367,7 +367,7 @@ def test_many_classes(table):
     X = table[0]
     y = np.arange(60) % 3
     X = X + (y == 1)[:, None] * np.eye(20)[3] * 3
-    result = prior_report(Believer(schema={"prior": PRIOR}), X, y, size=3, splits=5)
+    result = prior_report(PriorRanker(schema={"prior": PRIOR}), X, y, size=3, splits=5)
     assert result.bcr.with_prior.value > 1 / 3 - 0.2
     assert result.results.about["datasets"]["data"]["classes"].keys() == {"0", "1", "2"}
 
@@ -378,12 +378,12 @@ def test_missing_values_are_filled_split_by_split(table):
     X[3:9, 7] = X[9, 5] = np.nan
     named = pl.DataFrame(X, schema=[f"g{j}" for j in range(20)], orient="row")
     result = prior_report(
-        Believer(), named, y, schema={"prior": {"g5": 9}}, size=4, splits=4, fill=True
+        PriorRanker(), named, y, schema={"prior": {"g5": 9}}, size=4, splits=4, fill=True
     )
     X[3:9, 7], X[9, 5] = np.nanmedian(X[:, 7]), np.nanmedian(X[:, 5])
-    filled = Believer(schema={"prior": {"x5": 9}}).fit(X, y)
+    filled = PriorRanker(schema={"prior": {"x5": 9}}).fit(X, y)
     assert result.rank_with.tolist() == filled.ranking_.tolist()
-    assert result.rank_without.tolist() == Believer().fit(X, y).ranking_.tolist()
+    assert result.rank_without.tolist() == PriorRanker().fit(X, y).ranking_.tolist()
     assert result.results.about["fill"]
 
 
@@ -400,9 +400,9 @@ def test_errors_of_a_method_name_the_columns_of_the_table(table):
 
 def test_a_prior_against_another_one(table, report):
     options = {"size": 4, "sizes": [2], "splits": 12}
-    believer = Believer(schema={"prior": PRIOR})
+    believer = PriorRanker(schema={"prior": PRIOR})
     result = prior_report(believer, *table, without={"x11": 20, 12: 20}, **options)
-    other = prior_report(Believer(schema={"prior": {"x11": 20, "x12": 20}}), *table, **options)
+    other = prior_report(PriorRanker(schema={"prior": {"x11": 20, "x12": 20}}), *table, **options)
     assert result.rank_without.tolist() == other.rank_with.tolist()
     assert result.rank_with.tolist() == report.rank_with.tolist()
     assert result.stability.without == other.stability.with_prior
@@ -414,7 +414,7 @@ def test_a_prior_against_another_one(table, report):
 
 
 def test_other_splits_learners_and_seeds(table, report):
-    believer = Believer(schema={"prior": PRIOR})
+    believer = PriorRanker(schema={"prior": PRIOR})
     result = prior_report(believer, *table, size=4, splits=Subsampling(5, test_size=0.3),
                         learner="naive-bayes")  # fmt: skip
     assert result.learner == "naive-bayes"
@@ -427,7 +427,7 @@ def test_other_splits_learners_and_seeds(table, report):
 
 
 def test_the_level_widens_intervals(table, report):
-    wide = prior_report(Believer(schema={"prior": PRIOR}), *table, size=4, splits=12, level=0.99)
+    wide = prior_report(PriorRanker(schema={"prior": PRIOR}), *table, size=4, splits=12, level=0.99)
     assert wide.level == 0.99
     for name in ("bcr", "stability", "stability_of_others"):
         for part in ("with_prior", "without", "difference"):
@@ -441,7 +441,7 @@ def test_the_level_widens_intervals(table, report):
 
 def test_progress_is_reported(table):
     seen = []
-    prior_report(Believer(schema={"prior": PRIOR}), *table, size=4, splits=4,
+    prior_report(PriorRanker(schema={"prior": PRIOR}), *table, size=4, splits=4,
                  verbose=lambda done, total, left: seen.append((done, total)))  # fmt: skip
     assert seen[-1] == (8, 8)
 
@@ -451,7 +451,7 @@ def test_a_name_is_a_method(table):
     assert result.method == "SignalToNoise"
 
 
-def test_every_method_that_says_so_takes_it(table):
+def test_every_method_registered_for_a_prior_takes_it(table):
     from featly.registry import method_class
 
     for name, method in METHODS.items():
@@ -460,19 +460,21 @@ def test_every_method_that_says_so_takes_it(table):
 
 
 # ---- splits that fail ----------------------------------------------------------------------------
-def test_splits_that_fail_are_left_out_and_told(table):
+def test_splits_that_fail_are_left_out_and_counted(table):
     X, y = table
     splits = [(np.arange(54), np.arange(54, 60)), *(
         (np.delete(np.arange(60), np.arange(k, 60, 10)), np.arange(k, 60, 10)) for k in range(3)
     ), (np.arange(10, 40), np.arange(40, 60))]  # fmt: skip
-    result = prior_report(Believer(schema={"prior": PRIOR}, fail=40), X, y, size=4, splits=splits)
+    result = prior_report(
+        PriorRanker(schema={"prior": PRIOR}, fail=40), X, y, size=4, splits=splits
+    )
     assert result.n_splits == 4
     assert "2 fits failed, the first: DataError: too few rows" in str(result)
     differences = result.results.curve("bcr", method="with").values[:, 0]
     assert len(differences) == 4
 
 
-class Tired(ClassifierMixin, BaseEstimator):
+class NeedsRows(ClassifierMixin, BaseEstimator):
     """Predicts the first class, if there are enough rows to learn from."""
 
     def fit(self, X, y):
@@ -491,12 +493,12 @@ def test_a_learner_that_fails_leaves_the_split_out_of_the_rates(table):
     splits = [(np.delete(np.arange(60), fold), fold) for fold in folds]
     splits.append((np.arange(10, 40), np.arange(40, 60)))
     result = prior_report(
-        Believer(schema={"prior": PRIOR}), X, y, size=4, splits=splits, learner=Tired()
+        PriorRanker(schema={"prior": PRIOR}), X, y, size=4, splits=splits, learner=NeedsRows()
     )
     assert result.n_splits == 3
     assert result.bcr.difference == (0, 0, 0)
     assert result.bcr.verdict() == "the same in every split"
-    assert result.learner == "Tired"
+    assert result.learner == "NeedsRows"
     assert "2 fits failed, the first: ValueError: too few rows to learn from" in str(result)
     orders = result.results.orders(method="with")
     assert len(orders) == 4
@@ -505,17 +507,17 @@ def test_a_learner_that_fails_leaves_the_split_out_of_the_rates(table):
     )
 
 
-def test_too_few_splits_that_work(table):
+def test_too_few_splits_without_failure(table):
     X, y = table
     splits = [(np.arange(10, 40), np.arange(40, 60)), (np.arange(54), np.arange(54, 60))] * 2
     with pytest.raises(DataError, match="2 splits can be compared, where 3 are needed: DataError: "
                        "too few rows"):  # fmt: skip
-        prior_report(Believer(schema={"prior": PRIOR}, fail=40), X, y, size=4, splits=splits)
+        prior_report(PriorRanker(schema={"prior": PRIOR}, fail=40), X, y, size=4, splits=splits)
 
 
-# ---- mistakes ------------------------------------------------------------------------------------
+# ---- wrong parameters ----------------------------------------------------------------------------
 def test_a_method_that_does_not_use_the_prior(table):
-    class Doubter(Believer):
+    class Doubter(PriorRanker):
         _uses = ("keep",)
 
     for method in (Doubter(schema={"prior": PRIOR}), CFS(schema={"prior": PRIOR}), "none"):
@@ -533,22 +535,25 @@ def test_a_method_that_does_not_use_the_prior(table):
         (None, "the schema favours no column: say which, such as schema={'prior': {'x0': 10}}"),
         ({"prior": {"x1": 1}}, "its prior is 1 for all, give more"),
         ({"prior": dict.fromkeys(range(20), 10)}, "prior is 10 for every column, so it favours"),
-        ({"prior": {"x91": 10}}, "prior names 'x91', which is not a column; did you mean 'x9'?"),
+        (
+            {"prior": {"x91": 10}},
+            "prior names 'x91', which is no column of the table; did you mean",
+        ),
         ({"prior": {"x1": 0.5}}, "prior of 'x1' is 0.5: a prior is a finite number of at least 1"),
     ],
 )
 def test_a_schema_that_favours_none(table, schema, message):
     with pytest.raises(SchemaError) as caught:
-        prior_report(Believer(), *table, schema=schema, size=4)
+        prior_report(PriorRanker(), *table, schema=schema, size=4)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [0, 20, 21, 2.0, True, "4", None])
-def test_sizes_that_make_no_sense(table, size):
+def test_wrong_sizes_are_refused(table, size):
     with pytest.raises(ParameterError, match=r"size=.* below the 20 columns of the table"):
-        prior_report(Believer(schema={"prior": PRIOR}), *table, size=size)
+        prior_report(PriorRanker(schema={"prior": PRIOR}), *table, size=size)
     with pytest.raises(ParameterError, match=r"size=.* below the 20 columns of the table"):
-        prior_report(Believer(schema={"prior": PRIOR}), *table, size=2, sizes=[size])
+        prior_report(PriorRanker(schema={"prior": PRIOR}), *table, size=2, sizes=[size])
 
 
 @pytest.mark.parametrize(
@@ -563,9 +568,9 @@ def test_sizes_that_make_no_sense(table, size):
         ("level", 1.5, "level=1.5"),
     ],
 )
-def test_options_that_make_no_sense(table, option, value, message):
+def test_wrong_options_are_refused(table, option, value, message):
     with pytest.raises(ParameterError, match=message.replace("?", r"\?")):
-        prior_report(Believer(schema={"prior": PRIOR}), *table, **{"size": 4, option: value})
+        prior_report(PriorRanker(schema={"prior": PRIOR}), *table, **{"size": 4, option: value})
 
 
 def test_a_report_is_frozen(report):

@@ -1,4 +1,4 @@
-"""A study finds what plain loops find: fits, means, intervals, stabilities, tests."""
+"""Results of a study equal those of plain loops: fits, means, intervals, stabilities, tests."""
 
 import math
 import statistics
@@ -37,8 +37,8 @@ from tests.reference import study as reference
 SIZES = [1, 2, 4]
 
 
-class Wavering(SubsetSelector):
-    """Takes the columns whose mean exceeds that of all: another number at every split."""
+class ColumnsAboveMean(SubsetSelector):
+    """Selects the columns whose mean exceeds that of all: another number at every split."""
 
     def __init__(self, *, schema=None, n_jobs=None):
         self.schema = schema
@@ -49,13 +49,13 @@ class Wavering(SubsetSelector):
         return np.flatnonzero(mean >= mean.mean())
 
 
-class Own(BaseEstimator):
-    """Leaves the order that a list holds for the next fit."""
+class ListedOrders(BaseEstimator):
+    """A ranker with the next order of a list."""
 
     orders: ClassVar[list] = []
 
     def fit(self, X, y):
-        self.order_ = np.array(Own.orders.pop(0))
+        self.order_ = np.array(ListedOrders.orders.pop(0))
         self.ranking_ = np.argsort(self.order_) + 1
         return self
 
@@ -71,9 +71,9 @@ class First(ClassifierMixin, BaseEstimator):
         return X[:, 0].astype(int)
 
 
-# ---- tables of all sorts -------------------------------------------------------------------------
+# ---- comparison with the reference ---------------------------------------------------------------
 def make_table(kind, seed):
-    """Columns as lists, labels, groups: ties, a constant, gaps, text, a small class."""
+    """Columns as lists, labels, groups: ties, a constant, missing values, text, a small class."""
     rng = np.random.default_rng(seed)
     n = 34
     labels = [0, 1] if kind == "mixed" else ["rare", "u", "v"]
@@ -115,7 +115,7 @@ def as_dataset(columns, y, groups):
 CASES = {
     "plain": {"methods": {"f": FTest(), "best": SelectKBest(k=2), "none": None}},
     "gaps": {"methods": {"f": FTest(), "none": None}, "fill": True},
-    "groups": {"methods": {"f": FTest(), "wavering": Wavering()}},
+    "groups": {"methods": {"f": FTest(), "wavering": ColumnsAboveMean()}},
     "mixed": {"methods": {"rfe": SVMRFE(), "none": None}, "fill": True},
     "outside": {"methods": {"f": FTest(), "best": SelectKBest(k=2)}, "selection": "outside"},
 }
@@ -124,7 +124,7 @@ CASES = {
 @pytest.mark.parametrize(("splits", "seed"), [(Subsampling(6, test_size=0.3), 0), (KFold(3), 1)])
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.filterwarnings("ignore:Features .* are constant", "ignore:invalid value encountered")
-def test_a_study_is_its_loops(kind, splits, seed):
+def test_a_study_equals_the_reference(kind, splits, seed):
     columns, y, groups = make_table(kind, seed)
     options = dict(CASES[kind])
     methods, outside = options.pop("methods"), options.get("selection") == "outside"
@@ -221,7 +221,7 @@ def check_curves(results, naive, parts, p):
 
 
 def check_pairs(results, naive, parts):
-    """The chosen sizes, the paired test and who wins."""
+    """The chosen sizes, the paired test and the win counts."""
     methods = list(results.about["methods"])
     chosen, values = {}, {}
     for method in methods:
@@ -316,7 +316,7 @@ def test_comparing_errors_and_stabilities(several):
     several.compare("kuncheva", size="chosen")
 
 
-def test_words_of_a_comparison(several):
+def test_a_comparison_as_text(several):
     words = repr(several.compare(size=2))
     assert words.startswith("Comparison of bcr\nFriedman: 3 methods, 8 blocks")
     assert "set 0, 1-nn: f - rfe" in words
@@ -353,7 +353,7 @@ class Fixed(BaseEstimator):
         return self
 
 
-def test_comparisons_that_make_no_sense(several):
+def test_wrong_comparisons_are_refused(several):
     with pytest.raises(ParameterError, match="no metric 'auc'"):
         several.compare("auc")
     with pytest.raises(ParameterError, match="size='all'"):
@@ -366,7 +366,7 @@ def test_comparisons_that_make_no_sense(several):
 
 
 def test_splits_where_one_failed_are_left_out_of_pairs():
-    """Values are paired by the number of the split, not by their place in a list."""
+    """Values are paired by the number of the split, not by their position in a list."""
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(40, 4)), np.arange(40) % 2
     X[:, 0] += 0.5 * y
@@ -388,7 +388,7 @@ def test_splits_where_one_failed_are_left_out_of_pairs():
         a, b = whole[row["method_a"]], whole[row["method_b"]]
         difference = [a[k] - b[k] for k in range(5) if k in a and k in b]
         assert row["difference"] == pytest.approx(statistics.mean(difference))
-        if len(a) == len(b):  # by their place in the lists it would be another figure
+        if len(a) == len(b):  # pairing by position would give another figure
             assert row["difference"] != pytest.approx(sum(a.values()) / 4 - sum(b.values()) / 4)
     assert results.compare(size=2).wins.n_runs == 3
 
@@ -425,11 +425,11 @@ def test_names_that_are_patterns():
     ]
 
 
-# ---- methods that say themselves how many --------------------------------------------------------
+# ---- methods that choose their size --------------------------------------------------------------
 def test_subsets_of_different_sizes():
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(40, 7)), np.arange(40) % 2
-    results = Study({"wavering": Wavering(), "f": FTest()}, (X, y), Subsampling(10),
+    results = Study({"wavering": ColumnsAboveMean(), "f": FTest()}, (X, y), Subsampling(10),
                     sizes=[1, 3], learner=["naive-bayes", "1-nn"]).run()  # fmt: skip
     sets = [order.tolist() for order in results.orders(method="wavering")]
     assert len({len(s) for s in sets}) > 1
@@ -454,8 +454,8 @@ def test_subsets_of_different_sizes():
     assert results.compare(size=3).blocks["wavering"].null_count() == 0
 
 
-class Turns(SubsetSelector):
-    """Chooses what a list holds for the next fit."""
+class ListedSelections(SubsetSelector):
+    """A selector with the next selection of a list."""
 
     turns: ClassVar[list] = []
 
@@ -464,35 +464,35 @@ class Turns(SubsetSelector):
         self.n_jobs = n_jobs
 
     def _select(self, problem):
-        return Turns.turns.pop(0)
+        return ListedSelections.turns.pop(0)
 
 
-def test_a_stability_below_minus_one_is_no_crash():
-    Turns.turns[:] = [[0], [1, 2, 3, 4], [0], [1, 2, 3, 4]]
+def test_a_stability_below_minus_one():
+    ListedSelections.turns[:] = [[0], [1, 2, 3, 4], [0], [1, 2, 3, 4]]
     X, y = np.random.default_rng(0).normal(size=(24, 5)), np.arange(24) % 2
-    summary = Study({"m": Turns()}, (X, y), KFold(4)).run(n_jobs=1).summary()
+    summary = Study({"m": ListedSelections()}, (X, y), KFold(4)).run(n_jobs=1).summary()
     assert summary["kuncheva"][0] < -1
     assert summary["geometric_mean"][0] == 0
 
 
 def test_the_size_of_a_subset_is_that_of_the_splits():
-    """Neither shuffled labels nor the fit on all rows have a say in it."""
+    """Neither shuffled labels nor the fit on all rows count."""
     X, y = np.random.default_rng(0).normal(size=(24, 5)), np.arange(24) % 2
-    Turns.turns[:] = [[0], [0, 1, 2, 3, 4]] * 3
-    results = Study({"m": Turns()}, (X, y), KFold(3), null=1).run(n_jobs=1)
+    ListedSelections.turns[:] = [[0], [0, 1, 2, 3, 4]] * 3
+    results = Study({"m": ListedSelections()}, (X, y), KFold(3), null=1).run(n_jobs=1)
     assert results.curves()["size"].to_list() == [1]
     assert results.curves()["n"].to_list() == [3]
-    Turns.turns[:] = [[0, 1, 2, 3, 4], [0], [1], [0]]
-    results = Study({"m": Turns()}, (X, y), Bootstrap(3)).run(n_jobs=1)
+    ListedSelections.turns[:] = [[0, 1, 2, 3, 4], [0], [1], [0]]
+    results = Study({"m": ListedSelections()}, (X, y), Bootstrap(3)).run(n_jobs=1)
     assert results.curves()["size"].to_list() == [1]
     assert results.curves()["mean"].null_count() == 0  # it finds the fit on all rows, though
 
 
 # ---- sizes and selections ------------------------------------------------------------------------
 def test_selections_of_rankings():
-    Own.orders[:] = [[2, 0, 1], [2, 1, 0], [0, 2, 1]]
+    ListedOrders.orders[:] = [[2, 0, 1], [2, 1, 0], [0, 2, 1]]
     table = pl.DataFrame({"a": [0.0, 1.0] * 6, "b": np.arange(12.0), "c": np.arange(12.0) ** 2})
-    results = Study({"own": Own()}, (table, np.arange(12) % 2), KFold(3), sizes=[1, 2],
+    results = Study({"own": ListedOrders()}, (table, np.arange(12) % 2), KFold(3), sizes=[1, 2],
                     learner=GaussianNB()).run(n_jobs=1)  # fmt: skip
     assert results.selection(1) == ["a", "c"]
     assert results.selection(2) == ["a", "b", "c"]
@@ -508,7 +508,7 @@ def test_selections_of_rankings():
     assert results.choose_size("rule-of-thumb") == 2
 
 
-def test_what_must_be_said():
+def test_ambiguous_arguments_are_refused():
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
     results = Study(["f-test", "none"], (X, y), KFold(3), sizes=[1, 2]).run()
     with pytest.raises(ParameterError, match="say which of the methods: f-test, none"):
@@ -525,7 +525,7 @@ def test_what_must_be_said():
         results.null_test()
 
 
-def test_one_size_is_not_taken_for_another():
+def test_sizes_that_were_not_evaluated_are_refused():
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
     results = Study("f-test", (X, y), KFold(3), sizes=[2]).run()
     assert results.summary()["size"].to_list() == [2]
@@ -555,12 +555,14 @@ def test_tables_of_one_column():
     results = Study(["f-test", "none"], (x + np.arange(30)[:, None] % 2, np.arange(30) % 2),
                     KFold(3)).run()  # fmt: skip
     assert results.curves()["size"].to_list() == [1, 1]
-    assert results.curves()["kuncheva"].null_count() == 2  # all columns agree whatever they say
+    assert (
+        results.curves()["kuncheva"].null_count() == 2
+    )  # at all columns every selection is the same
     assert results.summary()["geometric_mean"].null_count() == 2
 
 
 # ---- metrics of the selection --------------------------------------------------------------------
-def test_what_is_found_of_the_truth():
+def test_metrics_of_known_relevant_columns():
     corral = make_problem("corral", random_state=1)
     X, y = np.random.default_rng(0).normal(size=(32, 4)), np.arange(32) % 2
     study = Study({"f": FTest(), "best": SelectKBest(k=3)}, {"corral": corral, "noise": (X, y)},
@@ -582,18 +584,18 @@ def test_what_is_found_of_the_truth():
     assert (wrong + results.values("redundant").filter(results.rows["dataset"] == "corral")
             + rows["relevant"] == rows["size"]).all()  # fmt: skip
     noise = results.rows.filter(pl.col("dataset") == "noise")
-    assert noise["success"].null_count() == noise.height  # nobody knows
+    assert noise["success"].null_count() == noise.height  # relevant columns are not known
     summary = results.summary("success")
     assert summary.filter(pl.col("dataset") == "noise")["success"].null_count() == 2
     assert summary.filter(pl.col("dataset") == "corral")["success"].null_count() == 0
     assert summary["geometric_mean"].null_count() == 4  # no rate
 
 
-def test_a_ranker_does_not_pay_for_the_size_it_was_told():
+def test_success_of_a_ranking_does_not_depend_on_its_size():
     corral, chosen = make_problem("corral"), [0, 1, 2, 3, 5]
-    Own.orders[:], Turns.turns[:] = [[*chosen, 4]] * 2, [chosen] * 2
-    results = Study({"own": Own(), "turns": Turns()}, corral, KFold(2), sizes=[5],
-                    metrics=["success"]).run(n_jobs=1)  # fmt: skip
+    ListedOrders.orders[:], ListedSelections.turns[:] = [[*chosen, 4]] * 2, [chosen] * 2
+    methods = {"own": ListedOrders(), "turns": ListedSelections()}
+    results = Study(methods, corral, KFold(2), sizes=[5], metrics=["success"]).run(n_jobs=1)
     assert results.rows["success"].to_list() == [100.0, 100.0, 75.0, 75.0]
 
 
@@ -662,7 +664,7 @@ def test_leave_one_out_counts_all_rows_together(left_out, whose):
     assert results.rows["bcr"].unique().sort().to_list() == [0.0, 1.0]  # a row itself
 
 
-def test_everything_speaks_of_the_pooled_rate(left_out):
+def test_all_tables_have_the_pooled_rate(left_out):
     results, theirs = left_out
     curves = results.curves()
     assert theirs.curves().equals(curves)
@@ -699,7 +701,7 @@ def test_leaving_out_groups():
 # ---- the bootstrap -------------------------------------------------------------------------------
 @pytest.mark.parametrize("estimator", [".632", ".632+", "out-of-bag"])
 @pytest.mark.parametrize("learner", [GaussianNB(), KNeighborsClassifier(1)])
-def test_the_bootstrap_by_hand(estimator, learner):
+def test_the_bootstrap_equals_its_formula(estimator, learner):
     rng = np.random.default_rng(5)
     y = np.array([0] * 18 + [1] * 12)
     X = rng.normal(size=(30, 4)).round(1)
@@ -769,7 +771,7 @@ def test_a_strong_signal_beats_all_shuffles():
         assert len(results.orders(method="f-test")) == 3
 
 
-def test_noise_does_not():
+def test_noise_does_not_beat_all_shuffles():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 20)), np.repeat([0, 1], 15)
     results = Study("f-test", (X, y), KFold(3), sizes=[1, 4], learner=GaussianNB(), null=19).run()
@@ -846,8 +848,8 @@ def test_families_of_draws():
         name: (rng.normal(size=(30, 5)) + y[:, None] * rng.random(), y)
         for name in ("led/0", "led/1", "led/2", "other")
     }
-    results = Study({"f": FTest(), "wavering": Wavering()}, datasets, KFold(3), sizes=[1, 2],
-                    learner=GaussianNB()).run()  # fmt: skip
+    methods = {"f": FTest(), "wavering": ColumnsAboveMean()}
+    results = Study(methods, datasets, KFold(3), sizes=[1, 2], learner=GaussianNB()).run()
     families = results.families()
     curves = results.curves()
     line = families.filter(
@@ -898,7 +900,7 @@ def test_metrics_that_do_not_exist_for_a_row():
 
 
 def test_reference_is_exact():
-    """The arithmetic of the reference implementation, on numbers one can do in the head."""
+    """The arithmetic of the reference implementation, on simple numbers."""
     pairs = [(0, 0), (0, 1), (1, 1), (1, 1)]
     assert reference.bcr(pairs) == 0.75
     assert reference.confusion(pairs, [0, 1]) == [1, 1, 0, 2]

@@ -1,4 +1,4 @@
-"""A study ends with the same rows, however often it is stopped and by however many it is done."""
+"""The rows of a study do not depend on interruptions or on the number of processes."""
 
 import contextlib
 import importlib.util
@@ -33,7 +33,7 @@ from featly.study.store import ALL_ROWS, SCRATCH, Journal
 
 
 class ByMeans(BaseEstimator):
-    """Ranks columns by how far apart the class means are; keeps a list of its fits."""
+    """A ranker by the spread of class means that records its fits."""
 
     fits: ClassVar[list] = []
 
@@ -50,8 +50,8 @@ class ByMeans(BaseEstimator):
         return self
 
 
-class Fickle(ByMeans):
-    """Does not work where row 0 is to train on, and complains where row 1 is."""
+class FailsOnRow0(ByMeans):
+    """A ranker that fails if row 0 is a training row, and warns if row 1 is."""
 
     def fit(self, X, y):
         if (X[:, 0] == 100).any():
@@ -61,7 +61,7 @@ class Fickle(ByMeans):
         return super().fit(X, y)
 
 
-class Picky(ClassifierMixin, BaseEstimator):
+class FailsAtTwoColumns(ClassifierMixin, BaseEstimator):
     """Predicts the nearest mean, but not with two columns."""
 
     def __init__(self, refuse=2):
@@ -79,8 +79,8 @@ class Picky(ClassifierMixin, BaseEstimator):
         return self.classes_[far.argmin(axis=1)]
 
 
-class Mapped(ByMeans):
-    """Tells in a warning whether the table lies in a mapped file, and in which process."""
+class ReportsMapping(ByMeans):
+    """A ranker that warns whether the table is a mapped file, and in which process."""
 
     def __init__(self, home=0):
         super().__init__()
@@ -101,8 +101,8 @@ class Mapped(ByMeans):
 FILES = ("X.npy", "numbers.npy", "data.npy")
 
 
-class Deadly(ByMeans):
-    """Takes its process with it, unless that is the one of the tests or a file says no."""
+class EndsItsProcess(ByMeans):
+    """A ranker that ends its process, unless it is that of the tests or a file exists."""
 
     def __init__(self, home=0, stop=""):
         super().__init__()
@@ -125,8 +125,8 @@ def table():
     return X, y
 
 
-class AtOnce:
-    """A thread that does not wait until others do something else."""
+class FinishedThread:
+    """A thread that has finished when it has started."""
 
     def __init__(self, target, args, daemon):
         self.start = lambda: target(*args)
@@ -140,8 +140,8 @@ class AtOnce:
 
 @pytest.fixture
 def pool(monkeypatch):
-    """Other processes are started after the first fit, and get work after the second."""
-    monkeypatch.setattr(engine, "threading", SimpleNamespace(Thread=AtOnce))
+    """Start workers after the first fit, and give them work after the second."""
+    monkeypatch.setattr(engine, "threading", SimpleNamespace(Thread=FinishedThread))
     monkeypatch.setattr(engine, "START_SECONDS", 0.0)
     monkeypatch.setattr(engine, "TRIAL_SECONDS", 0.0)
     monkeypatch.setattr(engine, "TRIAL_FITS", 0)
@@ -158,7 +158,7 @@ def plan(table, methods=None, **options):
 
 
 def assert_same(first, second):
-    """All but the time it took."""
+    """Assert that two results are equal but for the seconds."""
     assert first.rows.drop("seconds").equals(second.rows.drop("seconds"))
     assert first.rankings.drop("select_seconds").equals(second.rankings.drop("select_seconds"))
 
@@ -201,7 +201,7 @@ def test_a_finished_study_is_read(table, tmp_path):
     assert opened.about == again.about == first.about
 
 
-def test_without_a_folder_nothing_is_kept(table, tmp_path, monkeypatch):
+def test_without_a_folder_nothing_is_stored(table, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     results = plan(table).run()
     assert results.rows.height == 24
@@ -221,7 +221,7 @@ def test_splits_are_those_of_the_splitter(table):
             assert order.to_list() == own.tolist()
 
 
-def test_chance_that_is_left_open_is_the_study_s(table):
+def test_the_seed_of_the_study_is_used_for_estimators_without_one(table):
     forest = RandomForestClassifier(n_estimators=2, max_features=1)
     matrices = [
         plan(table, learner=forest, sizes=[4], random_state=state).run().rows["confusion"].to_list()
@@ -230,7 +230,7 @@ def test_chance_that_is_left_open_is_the_study_s(table):
     assert matrices[0] == matrices[1] != matrices[2]
 
 
-def test_row_groups_are_never_torn(table):
+def test_row_groups_are_never_divided(table):
     X, y = table
     groups = np.arange(36) // 3
     data = Dataset.of(X, y, row_groups=groups)
@@ -243,12 +243,14 @@ def test_row_groups_are_never_torn(table):
 
 # ---- failures ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_fails_is_a_row_and_the_rest_goes_on(table, tmp_path, request, n_jobs):
+def test_a_failed_fit_is_a_row_and_the_others_go_on(table, tmp_path, request, n_jobs):
     if n_jobs == 2:
         request.getfixturevalue("pool")
     _X, y = table
-    methods = {"fickle": Fickle(), "means": ByMeans()}
-    study = plan(table, methods, splits=KFold(4), learner={"nb": GaussianNB(), "picky": Picky()})
+    methods = {"fickle": FailsOnRow0(), "means": ByMeans()}
+    study = plan(
+        table, methods, splits=KFold(4), learner={"nb": GaussianNB(), "picky": FailsAtTwoColumns()}
+    )
     results = study.run(tmp_path, n_jobs=n_jobs)
     works = [split.number for split in KFold(4).split(None, y) if 0 in split.test]
     assert len(works) == 1
@@ -274,20 +276,20 @@ def test_what_fails_is_a_row_and_the_rest_goes_on(table, tmp_path, request, n_jo
     }  # fmt: skip
 
 
-def test_when_nothing_works(table):
-    results = plan(table, {"fickle": Fickle()}, splits=LeaveOneOut()).run()
+def test_studies_in_which_every_fit_fails(table):
+    results = plan(table, {"fickle": FailsOnRow0()}, splits=LeaveOneOut()).run()
     assert results.failures.height == 35
-    everything = plan(table, learner=Picky(refuse=1), sizes=[1]).run()
+    everything = plan(table, learner=FailsAtTwoColumns(refuse=1), sizes=[1]).run()
     assert everything.failures.height == 8
     with pytest.raises(DataError, match="no fit of the study succeeded: RuntimeError: two are"):
         everything.summary()
 
 
-def test_a_method_that_never_works_has_a_line(table):
+def test_a_method_that_always_fails_has_a_row(table):
     X, y = table
     bad = X.copy()
     bad[:, 0] = 100
-    summary = plan((bad, y), {"fickle": Fickle(), "means": ByMeans()}).run().summary()
+    summary = plan((bad, y), {"fickle": FailsOnRow0(), "means": ByMeans()}).run().summary()
     assert summary.select("method", "size", "bcr", "n_failed").rows()[0] == (
         "fickle",
         None,
@@ -330,9 +332,11 @@ def test_results_do_not_depend_on_processes(table, pool):
     {"selection": "outside", "null": 1}, {"splits": Bootstrap(6)}, {"splits": LeaveOneOut()}
 ])  # fmt: skip
 def test_protocols_do_not_depend_on_processes(table, pool, tmp_path, options):
-    alone = plan(table, {"means": ByMeans(), "fickle": Fickle()}, **options).run(n_jobs=1)
+    alone = plan(table, {"means": ByMeans(), "fickle": FailsOnRow0()}, **options).run(n_jobs=1)
     n = len(ByMeans.fits)
-    other = plan(table, {"means": ByMeans(), "fickle": Fickle()}, **options).run(tmp_path, n_jobs=2)
+    other = plan(table, {"means": ByMeans(), "fickle": FailsOnRow0()}, **options).run(
+        tmp_path, n_jobs=2
+    )
     assert_same(alone, other)
     assert len(ByMeans.fits) - n < n  # the others were done elsewhere
     assert files(tmp_path) == WHOLE
@@ -342,7 +346,7 @@ def test_tables_are_mapped_not_copied(table, pool, tmp_path):
     X, y = table
     mixed = pl.DataFrame(X).with_columns(pl.Series("t", ["u", "v", "w"] * 12).cast(pl.Categorical))
 
-    datasets, methods = {"a": (X, y), "b": (mixed, y)}, {"m": Mapped(os.getpid())}
+    datasets, methods = {"a": (X, y), "b": (mixed, y)}, {"m": ReportsMapping(os.getpid())}
     notes = plan(datasets, methods, splits=Subsampling(6)).run(tmp_path, n_jobs=2).notes
     elsewhere = [note for note in notes if "elsewhere" in note]
     assert elsewhere
@@ -352,7 +356,7 @@ def test_tables_are_mapped_not_copied(table, pool, tmp_path):
 
 
 def test_a_process_that_dies(table, pool, tmp_path):
-    methods = {"means": ByMeans(), "deadly": Deadly(os.getpid(), str(tmp_path / "stop"))}
+    methods = {"means": ByMeans(), "deadly": EndsItsProcess(os.getpid(), str(tmp_path / "stop"))}
     study = plan(table, methods)
     with pytest.raises(StudyError, match=r"a process of the study died.*run again to go on"):
         study.run(tmp_path / "s", n_jobs=2)
@@ -363,41 +367,41 @@ def test_a_process_that_dies(table, pool, tmp_path):
     assert_same(study.run(tmp_path / "s", n_jobs=2), plan(table, methods).run(n_jobs=1))
 
 
-def test_little_work_is_done_here(table):
+def test_little_work_is_done_in_this_process(table):
     plan(table, splits=Subsampling(3)).run(n_jobs=2)
     assert len(ByMeans.fits) == 3
 
 
-def test_n_jobs_that_make_no_sense(table):
+def test_wrong_n_jobs_are_refused(table):
     for n_jobs in (0, 1.5, True):
         with pytest.raises(ParameterError, match="n_jobs"):
             plan(table).run(n_jobs=n_jobs)
 
 
 # ---- stopped and resumed -------------------------------------------------------------------------
-class Stops(ByMeans):
+class Interrupted(ByMeans):
     """Ctrl-C at the fifth fit."""
 
     left: ClassVar[list] = []
 
     def fit(self, X, y):
-        Stops.left.pop()
-        if not Stops.left:
+        Interrupted.left.pop()
+        if not Interrupted.left:
             raise KeyboardInterrupt
         return super().fit(X, y)
 
 
-def test_ctrl_c_keeps_what_is_done(table, tmp_path):
-    Stops.left[:] = range(5)
+def test_finished_fits_stay_after_ctrl_c(table, tmp_path):
+    Interrupted.left[:] = range(5)
     with pytest.raises(KeyboardInterrupt):
-        plan(table, {"m": Stops()}).run(tmp_path, n_jobs=1)
+        plan(table, {"m": Interrupted()}).run(tmp_path, n_jobs=1)
     assert Results.open(tmp_path).rankings.height == 4
-    Stops.left[:] = range(100)
+    Interrupted.left[:] = range(100)
     ByMeans.fits.clear()
-    results = plan(table, {"m": Stops()}).run(tmp_path, n_jobs=1)
+    results = plan(table, {"m": Interrupted()}).run(tmp_path, n_jobs=1)
     assert len(ByMeans.fits) == 4
-    Stops.left[:] = range(100)
-    assert_same(results, plan(table, {"m": Stops()}).run(n_jobs=1))
+    Interrupted.left[:] = range(100)
+    assert_same(results, plan(table, {"m": Interrupted()}).run(n_jobs=1))
 
 
 def test_killed_between_the_files_of_a_finished_study(table, tmp_path, monkeypatch):
@@ -466,7 +470,7 @@ def test_a_second_run_at_the_same_time(table, tmp_path):
 
 
 def test_another_run_that_finished_meanwhile(table, tmp_path, monkeypatch):
-    """It was not there when this run looked, and is when this run may write."""
+    """The study is not finished at the first look, but is when this run may write."""
     looked = []
 
     def look(folder, original=engine.read_compacted):
@@ -541,7 +545,7 @@ if __name__ == "__main__":
 
 
 def kill_and_finish(folder, n_jobs, n_kills, seed):
-    """Run in a process that is killed again and again: the rows in the end, and how many died."""
+    """Run in a process that is killed several times; return the results and the number of kills."""
     script = folder / "killed.py"
     script.write_text(textwrap.dedent(SCRIPT))
     chance, died = random.Random(seed), 0
@@ -625,7 +629,7 @@ def test_processes_end_with_the_one_that_started_them(tmp_path):
         parent.stdin.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_killed_twenty_times(tmp_path, n_jobs):
     check_kills(tmp_path, n_jobs, 20, seed=1)
@@ -662,7 +666,7 @@ def test_another_plan_in_the_folder(table, tmp_path, change, message, finished):
     assert files(tmp_path) == before
 
 
-def test_what_does_not_change_a_result_may_differ(table, tmp_path):
+def test_parameters_that_do_not_change_a_result_may_differ(table, tmp_path):
     first = plan(table).run(tmp_path)
     ByMeans.fits.clear()
     again = plan(table, {"means": ByMeans(n_jobs=1)}, metrics=["sensitivity"], title="new")
@@ -679,7 +683,7 @@ def test_functions_that_give_other_sizes(table, tmp_path):
         plan(table, sizes=lambda p: [1, p - 1]).run(tmp_path)
 
 
-def test_only_what_is_new_is_done(table, tmp_path):
+def test_only_new_fits_are_done(table, tmp_path):
     X, y = table
     more = {"data": table, "other": (X[:, ::-1], y)}
     plan(table).run(tmp_path)
@@ -699,7 +703,7 @@ def test_only_what_is_new_is_done(table, tmp_path):
         assert len(ByMeans.fits) == new
         assert files(tmp_path) == WHOLE
         assert_same(results, plan(**options).run())
-    # nothing that was ever done is forgotten, nor what it was done with
+    # no earlier fit is lost, nor its plan
     everything = Results.open(tmp_path)
     assert list(everything.about["methods"]) == ["means", "worst", "third"]
     assert everything.rankings.height == 2 * 2 * 8 * 3 + 8
@@ -709,23 +713,23 @@ def test_only_what_is_new_is_done(table, tmp_path):
 
 
 def test_a_plan_that_was_stopped_and_another_after_it(table, tmp_path):
-    Stops.left[:] = range(100)
+    Interrupted.left[:] = range(100)
     plan(table, {"a": ByMeans()}).run(tmp_path)
-    Stops.left[:] = range(4)
+    Interrupted.left[:] = range(4)
     with pytest.raises(KeyboardInterrupt):
-        plan(table, {"a": ByMeans(), "b": Stops()}).run(tmp_path, n_jobs=1)
+        plan(table, {"a": ByMeans(), "b": Interrupted()}).run(tmp_path, n_jobs=1)
     ByMeans.fits.clear()
     plan(table, {"a": ByMeans()}).run(tmp_path)
     assert ByMeans.fits == []
     plan(table, {"a": ByMeans(), "c": ByMeans(-1)}).run(tmp_path)
     assert len(ByMeans.fits) == 8
     assert files(tmp_path) == WHOLE
-    Stops.left[:] = range(100)
+    Interrupted.left[:] = range(100)
     ByMeans.fits.clear()
-    results = plan(table, {"b": Stops()}).run(tmp_path)
+    results = plan(table, {"b": Interrupted()}).run(tmp_path)
     assert len(ByMeans.fits) == 5  # three of b's were done before it was stopped
-    Stops.left[:] = range(100)
-    assert_same(results, plan(table, {"b": Stops()}).run())
+    Interrupted.left[:] = range(100)
+    assert_same(results, plan(table, {"b": Interrupted()}).run())
 
 
 def test_a_folder_that_holds_no_study(tmp_path):
@@ -770,26 +774,26 @@ def test_selection_outside_is_done_once_on_all_rows(table, tmp_path):
 
 
 def test_a_selection_on_all_rows_that_fails(table):
-    results = plan(table, {"fickle": Fickle(), "means": ByMeans()}, selection="outside").run()
+    results = plan(table, {"fickle": FailsOnRow0(), "means": ByMeans()}, selection="outside").run()
     failures = results.failures.filter(pl.col("method") == "fickle")["failure"].to_list()
     assert failures == ["ValueError: row 0 is here"] + ["no selection: it failed on all rows"] * 8
     assert results.curves()["method"].unique().to_list() == ["means"]
 
 
 # ---- progress ------------------------------------------------------------------------------------
-def test_progress_is_honest(table, tmp_path):
+def test_progress_counts_fits_and_estimates_the_time_left(table, tmp_path):
     calls = []
     plan(table, {"a": ByMeans(), "none": "none"}).run(tmp_path, verbose=lambda *t: calls.append(t))
     assert [done for done, _, _ in calls] == list(range(1, 17))
     assert {total for _, total, _ in calls} == {16}
-    assert calls[0][2] is None  # "none" has not been seen yet
+    assert calls[0][2] is None  # no fit of "none" is done yet
     assert all(left >= 0 for _, _, left in calls[1:])
     assert calls[-1][2] == 0
     calls.clear()
     more = {"a": ByMeans(), "none": "none", "b": ByMeans(-1)}
     plan(table, more).run(tmp_path, verbose=lambda *t: calls.append(t))
     assert [t[:2] for t in calls] == [(16 + k, 24) for k in range(1, 9)]
-    assert calls[0][2] is not None  # what is done needs no time
+    assert calls[0][2] is not None  # finished fits need no time
     calls.clear()
     plan(table, more, null=2).run(tmp_path, verbose=lambda *t: calls.append(t))
     assert [t[:2] for t in calls] == [(24 + k, 72) for k in range(1, 49)]
@@ -798,7 +802,9 @@ def test_progress_is_honest(table, tmp_path):
 @pytest.mark.parametrize("options", [{"selection": "outside"}, {"splits": Bootstrap(5)}])
 def test_progress_counts_fits_on_all_rows(table, options):
     calls = []
-    plan(table, {"a": ByMeans(), "f": Fickle()}, **options).run(verbose=lambda *t: calls.append(t))
+    plan(table, {"a": ByMeans(), "f": FailsOnRow0()}, **options).run(
+        verbose=lambda *t: calls.append(t)
+    )
     assert calls[-1][0] == calls[-1][1] == len(calls)
 
 
@@ -813,17 +819,10 @@ def test_a_bar_on_standard_error(table, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_time_in_words():
-    assert engine._describe_time(None) == "time left not known yet"
-    assert engine._describe_time(59.6) == "about 60 s left"
-    assert engine._describe_time(1800) == "about 30 min left"
-    assert engine._describe_time(9000) == "about 2.5 h left"
-
-
 def test_the_clock_divides_by_processes_and_forgets_the_first():
     clock = Clock()
     clock.expect("m", 10)
-    clock.finish("m", 9.0)  # it loaded something
+    clock.finish("m", 9.0)  # the first fit may have imported something
     assert clock.left() == 81.0
     clock.finish("m", 1.0)
     clock.finish("m", 3.0)
@@ -835,7 +834,7 @@ def test_the_clock_divides_by_processes_and_forgets_the_first():
     assert (clock.left(), clock.done, clock.total) == (0.0, 10, 10)
 
 
-# ---- plans that make no sense --------------------------------------------------------------------
+# ---- wrong plans ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -862,26 +861,26 @@ def test_the_clock_divides_by_processes_and_forgets_the_first():
         ({"splits": KFold}, r"write KFold\(\)"),
     ],
 )
-def test_plans_that_make_no_sense(table, change, message):
+def test_wrong_plans_are_refused(table, change, message):
     change = dict(change)
     with pytest.raises(ParameterError, match=message):
         plan(change.pop("table", table), change.pop("methods", None), **change)
 
 
-def test_datasets_that_make_no_sense(table):
+def test_wrong_datasets_are_refused(table):
     X, y = table
     with pytest.raises(ParameterError, match="two datasets are called 'data'"):
         plan([table, table])
     with pytest.raises(DataError, match=r"dataset 'data': give \(X, y\)"):
         plan((X, y, y))
     sparse = scipy.sparse.csr_array(np.where(X > 0, X, np.nan))
-    with pytest.raises(DataError, match="'data' is sparse, gaps in it cannot be filled"):
+    with pytest.raises(DataError, match="'data' is sparse, and missing values in it cannot"):
         plan((sparse, y), fill=True)
     two = [Dataset.of(X, y, name=name) for name in "ba"]
     assert list(plan(two).datasets) == ["b", "a"]
 
 
-def test_the_plan_in_words(table):
+def test_the_description_of_a_plan(table):
     study = plan(table, {"m": RFE(LinearSVC()), "none": None}, sizes=np.array([1, np.int64(2)]))
     about = study.describe()
     assert about["methods"]["m"].startswith("RFE(estimator=LinearSVC(C=1.0")

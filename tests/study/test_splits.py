@@ -1,4 +1,4 @@
-"""Splitters keep what they promise, on tables large and small, with and without groups."""
+"""Properties of all splitters, on large and small tables, with and without groups."""
 
 from dataclasses import FrozenInstanceError
 
@@ -71,7 +71,7 @@ def table_for(y):
 
 
 def check(splits, y, groups=None):
-    """Assert what every split of every splitter promises."""
+    """Assert the properties of every split of every splitter."""
     for number, split in enumerate(splits):
         assert split.number == number
         assert split.train.dtype == split.test.dtype == np.int64
@@ -89,7 +89,7 @@ def check(splits, y, groups=None):
 # ---- all splitters ----------------------------------------------------------------------------
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
 @given(y=targets(least=3))
-def test_parts_are_apart_and_can_be_trained_on(splitter, y):
+def test_parts_do_not_overlap_and_have_two_classes_to_train_on(splitter, y):
     X = table_for(y)
     splits = list(splitter.split(X, y))
     check(splits, y)
@@ -102,7 +102,7 @@ def test_parts_are_apart_and_can_be_trained_on(splitter, y):
 
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
 @given(data=grouped_targets())
-def test_groups_never_straddle(splitter, data):
+def test_groups_are_never_on_both_sides(splitter, data):
     y, groups = data
     X = table_for(y)
     splits = list(splitter.split(X, y, row_groups=groups))
@@ -289,7 +289,7 @@ def test_drawn_groups_are_small_and_large():
     assert np.std(rows) < np.std(alone) / 2  # steadier than groups drawn without regard
 
 
-def test_what_must_stay_in_training_makes_the_test_part_no_smaller():
+def test_groups_that_stay_in_training_do_not_shrink_the_test_part():
     groups = np.arange(48) // 2
     y = np.where(groups < 10, 0, groups % 2 + 1)
     groups[y == 0] = 0  # a class in one group

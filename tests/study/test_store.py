@@ -1,4 +1,4 @@
-"""The journal takes a fit whole or not at all; compacting is all or nothing, too."""
+"""Fits are written to the journal in one transaction each; compacting is atomic, too."""
 
 import json
 import sqlite3
@@ -13,7 +13,7 @@ from featly.basics.errors import StudyError
 from featly.study import store
 from featly.study.store import (
     ALL_ROWS,
-    MOST_POSITIONS,
+    MAX_POSITIONS,
     SCRATCH,
     Fit,
     Journal,
@@ -43,8 +43,8 @@ def write(folder, *fits):
             journal.write(fit)
 
 
-# ---- fits in, frames out -------------------------------------------------------------------------
-def test_what_goes_in_comes_out(tmp_path):
+# ---- reading and writing -------------------------------------------------------------------------
+def test_fits_are_read_back_unchanged(tmp_path):
     subset = a_fit(2, order=np.array([1]), subset=True, outcomes=[], notes=("a", "b"))
     write(tmp_path / "new" / "folder", a_fit(), FAILED, subset, a_fit(ALL_ROWS, null_draw=3))
     with Journal(tmp_path / "new" / "folder") as journal:
@@ -97,17 +97,17 @@ def test_lists_of_numbers(lists):
     assert series.dtype == pl.List(pl.UInt32)
 
 
-def test_long_rankings_are_cut_where_nobody_looks(tmp_path):
-    order = np.arange(MOST_POSITIONS + 10)
-    far = Outcome("svm", MOST_POSITIONS + 5, None, 0.0)
+def test_long_rankings_are_cut_beyond_the_sizes(tmp_path):
+    order = np.arange(MAX_POSITIONS + 10)
+    far = Outcome("svm", MAX_POSITIONS + 5, None, 0.0)
     write(tmp_path, a_fit(0, order=order), a_fit(1, order=order, outcomes=[far]))
     with Journal(tmp_path) as journal:
         lengths = journal.frames()[1]["order"].list.len().to_list()
-    assert lengths == [MOST_POSITIONS, MOST_POSITIONS + 5]
+    assert lengths == [MAX_POSITIONS, MAX_POSITIONS + 5]
 
 
-# ---- whole or not at all -------------------------------------------------------------------------
-def test_half_a_fit_is_no_fit(tmp_path):
+# ---- transactions --------------------------------------------------------------------------------
+def test_an_interrupted_write_leaves_no_fit(tmp_path):
     class Broken:
         learner, size, confusion, seconds, error = "svm", 3, None, 0.0, object()
 
@@ -123,20 +123,20 @@ def test_half_a_fit_is_no_fit(tmp_path):
     assert rankings["split"].to_list() == [0, 2]
 
 
-def test_two_at_once(tmp_path):
+def test_a_folder_has_one_run_at_a_time(tmp_path):
     with Journal(tmp_path), pytest.raises(StudyError, match="another run is at work in"):
         Journal(tmp_path)
     with Journal(tmp_path):
         pass
 
 
-def test_something_else_of_that_name(tmp_path):
+def test_a_file_that_is_no_journal(tmp_path):
     (tmp_path / "journal.sqlite").write_text("not a database, " * 100)
     with pytest.raises(StudyError, match="is no journal of a study"):
         Journal(tmp_path)
 
 
-def test_what_the_study_is(tmp_path):
+def test_the_description_is_read_back(tmp_path):
     with Journal(tmp_path) as journal:
         journal.describe({"methods": {"z": "Z()"}, "null": 0})
     with Journal(tmp_path) as journal:
@@ -173,14 +173,14 @@ def test_a_compacted_study_can_go_on(tmp_path):
     assert again[1].equals(rankings)
 
 
-def test_nothing_is_nothing(tmp_path):
+def test_a_folder_without_a_study(tmp_path):
     assert read_compacted(tmp_path) is None
     assert read_compacted(tmp_path / "nowhere") is None
 
 
 @pytest.mark.parametrize("step", range(9))
 def test_killed_while_compacting(tmp_path, monkeypatch, step):
-    """Any file written, renamed or moved may be the last; the fits are always somewhere."""
+    """The process may die after any write, rename or move; no fit is lost."""
     write_compact_study(tmp_path, a_fit(0))
     old = read_compacted(tmp_path)
     with Journal(tmp_path) as journal:
@@ -234,18 +234,18 @@ def test_a_full_disk_leaves_the_journal(tmp_path, monkeypatch):
     assert names(tmp_path) == ["journal.sqlite"]
 
 
-# ---- tidying up ----------------------------------------------------------------------------------
+# ---- leftovers -----------------------------------------------------------------------------------
 def test_leftovers_of_killed_runs(tmp_path):
     (tmp_path / f"{SCRATCH}abc" / "0").mkdir(parents=True)
     (tmp_path / f"{SCRATCH}abc" / "0" / "X.npy").write_text("large")
-    (tmp_path / "shared-data").mkdir()  # somebody else's
+    (tmp_path / "shared-data").mkdir()  # not of a study
     with Journal(tmp_path) as journal:
         journal.sweep()
         assert names(tmp_path)[-1] == "shared-data"
         assert not any(name.startswith(SCRATCH) for name in names(tmp_path))
 
 
-def test_a_journal_that_says_nothing_new_goes(tmp_path):
+def test_a_journal_without_new_fits_is_removed(tmp_path):
     write_compact_study(tmp_path, a_fit(0), a_fit(1))
     rankings = read_compacted(tmp_path)[1]
     remove_leftovers(tmp_path, rankings)
@@ -257,4 +257,4 @@ def test_a_journal_that_says_nothing_new_goes(tmp_path):
     remove_leftovers(tmp_path, rankings)
     assert "journal.sqlite" in names(tmp_path)  # split 5 is nowhere else
     with Journal(tmp_path):
-        remove_leftovers(tmp_path, rankings)  # somebody is at work: leave it
+        remove_leftovers(tmp_path, rankings)  # another run is at work

@@ -9,7 +9,7 @@ from featly.study import Study, Tuned
 
 
 class First(BaseEstimator):
-    """Puts one column first and leaves the others as they are."""
+    """A ranker that puts one column first."""
 
     def __init__(self, column=0):
         self.column = column
@@ -41,7 +41,7 @@ def test_the_best_combination_is_taken_and_fitted_to_all_rows(table):
     }
 
 
-def test_it_is_a_method_of_a_study_and_sees_training_rows_only(table):
+def test_a_study_passes_training_rows_only(table):
     X, y = table
     rows = np.arange(60)
     split = [(rows[:40], rows[40:])]
@@ -57,7 +57,7 @@ def test_it_is_a_method_of_a_study_and_sees_training_rows_only(table):
     assert orders[0] == orders[1]
 
 
-def test_what_cannot_be_is_refused(table):
+def test_wrong_parameters_are_refused(table):
     with pytest.raises(ParameterError, match="no parameter 'colum'"):
         Tuned(First(), {"colum": [1]}).fit(*table)
     with pytest.raises(ParameterError, match="metric='bcd'"):

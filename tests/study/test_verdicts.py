@@ -1,4 +1,4 @@
-"""Every way in which a claim can end: published, found, and whether it holds."""
+"""Every verdict on a claim: it holds, does not hold, or cannot be tested."""
 
 import re
 import statistics
@@ -44,7 +44,7 @@ class Column(BaseEstimator):
 
 
 class Says(ClassifierMixin, BaseEstimator):
-    """Predicts what its first column says, or its opposite."""
+    """Predicts the first column, or its opposite."""
 
     def __init__(self, flip=False):
         self.flip = flip
@@ -59,7 +59,7 @@ class Says(ClassifierMixin, BaseEstimator):
 
 
 def add_errors(y, wrong, seed):
-    """The labels, wrong in so many rows of each class."""
+    """Return the labels, wrong in so many rows of each class."""
     rng = np.random.default_rng(seed)
     labels = y.copy()
     for label in (0, 1):
@@ -79,7 +79,7 @@ METHODS = {f"{name}": Column(k) for k, name in enumerate(("good", "fair", "alike
 
 
 def judge_claims(*claims, results=None, **options):
-    """Verdicts on claims about a small study."""
+    """Return the verdicts on claims about a small study."""
     if results is None:
         options = {"splits": KFold(10), "sizes": [1], "learner": Says(), **options}
         methods = options.pop("methods", METHODS)
@@ -207,7 +207,7 @@ def test_equal():
 
 
 def test_a_method_against_no_selection_at_some_size():
-    """A method that says itself how many has no size of its own to be looked at."""
+    """A method that chooses its size needs none in a claim."""
     claim = pair(Claim.better, "good", "none", size=1)
     methods = {"good": Column(0), "none": None}
     verdict = judge_claim(claim, methods=methods, sizes=[1, 2], learner="naive-bayes")
@@ -219,7 +219,7 @@ def test_a_method_against_no_selection_at_some_size():
 
 
 def test_values_are_paired_by_split():
-    """As many failures, but on different splits: pairing by place would be wrong."""
+    """As many failures, but on different splits: pairing by position would be wrong."""
     X, y = a_table()
     methods = {"a": Column(0, fails_at=0.0), "b": Column(1, fails_at=1.0), "c": Column(2)}
     splits = [(np.r_[4:60], [1, 2]), (np.r_[1, 4:60], [2, 3]), (np.r_[0, 4:60], [2, 3]),
@@ -230,7 +230,7 @@ def test_values_are_paired_by_split():
     assert apart.finding.why == "the methods failed on different splits: they cannot be paired"
 
 
-# ---- what cannot be tested -----------------------------------------------------------------------
+# ---- untestable claims ---------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("claim", "why"),
     [
@@ -241,7 +241,7 @@ def test_values_are_paired_by_split():
         (value(1, metric="success"), "needs datasets of which the truth is known"),
         (value(1, learner="forest"), "the study has no learner 'forest'"),
         (value(1), "say which learner is meant: says, flips"),
-        (value(1, learner="says"), r"say at which size 'good' is looked at: \[1, 2\]"),
+        (value(1, learner="says"), r"say at which size 'good' is meant: \[1, 2\]"),
         (
             value(1, learner="says", size=7),
             r"'good' was not evaluated at 7 columns, but at \[1, 2\]",
@@ -254,7 +254,7 @@ def test_values_are_paired_by_split():
         (pair(Claim.equal, "good", "none", learner="says", size=1), "no method 'none'"),
     ],
 )
-def test_what_cannot_be_tested_says_why(mixture, claim, why):
+def test_untestable_claims_say_why(mixture, claim, why):
     verdict = judge_claim(claim, results=mixture)
     assert verdict.verdict == "cannot be tested"
     assert verdict.finding.holds is None
@@ -287,7 +287,7 @@ def test_a_learner_that_failed_says_so():
     assert verdict.finding.why == "good failed on data: RuntimeError: no"
 
 
-# ---- claims that are written wrongly -------------------------------------------------------------
+# ---- wrong claims --------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
@@ -369,7 +369,7 @@ def test_metrics_of_the_selection_need_no_learner():
 
 # ---- the same figures as in the summary ----------------------------------------------------------
 @pytest.mark.parametrize("splits", [LeaveOneOut(), Bootstrap(8), Bootstrap(8, estimator=".632")])
-def test_ours_is_what_the_curves_say(splits):
+def test_ours_is_the_mean_of_the_curves(splits):
     X, y = a_table(n=36)
     X, y = X[:30], y[:30]
     y = y.copy()
@@ -400,7 +400,7 @@ def test_a_check_of_ones_own():
     assert (verdict.verdict, verdict.finding.ours) == ("holds", 40)
 
 
-# ---- tables and words ----------------------------------------------------------------------------
+# ---- tables and text -----------------------------------------------------------------------------
 CLAIMS = (
     Claim.value("A|1", "ninety\nper cent", 0.9, where="table 2", dataset="data", method="good"),
     Claim.better("A2", "good beats blind", method="good", than="blind", dataset="data",
@@ -447,7 +447,7 @@ def test_markdown(verdicts):
     assert verdicts.markdown().endswith("|\n")
 
 
-def test_in_words(verdicts):
+def test_verdicts_as_text(verdicts):
     words = repr(verdicts).splitlines()
     assert words[0] == "4 claims: 2 holds, 1 does not hold, 1 cannot be tested"
     assert (
@@ -473,5 +473,5 @@ def test_claims_come_with_the_study(tmp_path):
     assert len(opened.verdicts()) == 0
 
 
-def test_shuffles_have_no_part_in_a_verdict():
+def test_shuffles_do_not_change_a_verdict():
     assert judge_claim(value(0.9), null=2).finding == judge_claim(value(0.9)).finding

@@ -134,7 +134,7 @@ def test_dates_are_refused_by_name(library, value):
         FTest().fit(library({"a": [1.0, 2.0], "seen": [value, value]}), [0, 1])
 
 
-def test_other_useless_dtypes_are_refused_by_name():
+def test_other_dtypes_are_refused_by_name():
     with pytest.raises(DataError, match="'z' has dtype List"):
         FTest().fit(pl.DataFrame({"z": [[1], [2]]}), [0, 1])
     with pytest.raises(DataError, match=r"'z' has type list"):
@@ -194,9 +194,9 @@ def test_names_that_polars_takes_for_patterns():
     labels = SVMRFE(schema={"categorical": ["*"]}).fit(odd, y)
     assert labels.kinds_[0] == "categorical"
     assert labels.set_params(n_features_to_select=4).transform(odd).columns == odd.columns
-    gappy = odd.with_columns(pl.Series("^t$", [None, *columns[3][1:]]))
-    filled, where = fill_missing(gappy)
-    assert (filled.columns, where) == (odd.columns, [3])
+    incomplete = odd.with_columns(pl.Series("^t$", [None, *columns[3][1:]]))
+    filled, positions = fill_missing(incomplete)
+    assert (filled.columns, positions) == (odd.columns, [3])
 
 
 def test_the_missing_value_of_pandas_is_missing_in_a_target():

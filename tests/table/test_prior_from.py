@@ -64,7 +64,7 @@ def test_an_array_has_names_of_its_own(table):
     assert set(Schema.prior_from(ranker, columns=sparse).prior) == {"x0", "x1", "x2"}
 
 
-def test_a_ranker_that_learnt_nothing_is_refused():
+def test_an_unfitted_ranker_is_refused():
     with pytest.raises(NotFittedError):
         Schema.prior_from(FTest())
 
@@ -122,13 +122,13 @@ def test_the_best_of_those_that_the_other_table_has(library, tmp_path):
     assert dict(schema.prior) == {"a": 10.0, "d": 10.0}
 
 
-def test_it_works_on_the_other_table(ranker):
+def test_the_prior_applies_to_the_other_table(ranker):
     other = pl.DataFrame({"g4": [0.0, 1.0, 0.1], "new": [1.0, 2.0, 3.0]})
     schema = replace(Schema.prior_from(ranker, columns=other), keep=["new"])
     columns = schema.resolve(other.columns, [0, 0])
     assert columns.prior.tolist() == [10.0, 1.0]
     assert columns.keep.tolist() == [1]
-    with pytest.raises(SchemaError, match=r"prior names 'g\d', which is not a column"):
+    with pytest.raises(SchemaError, match=r"prior names 'g\d', which is no column of"):
         Schema.prior_from(ranker).resolve(other.columns, [0, 0])
 
 
@@ -193,7 +193,7 @@ def test_weight_is_a_finite_number_from_1(weight):
         (pl.DataFrame({"feature": ["a"], "selected": [False]}), "names no column"),
     ],
 )
-def test_what_is_no_ranking(ranking, message):
+def test_wrong_rankings(ranking, message):
     with pytest.raises(ValueError, match=message):
         Schema.prior_from(ranking)
 
@@ -259,13 +259,13 @@ def test_a_parquet_file_of_something_else(tmp_path):
         read_ranking(path)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file(tmp_path):
     with pytest.raises(OSError, match="there is no file"):
         read_ranking(tmp_path / "r.csv")
 
 
 # ---- the report on a schema, in a file of its own ------------------------------------------------
-def test_the_schema_report_is_found_where_it_was():
+def test_schema_report_is_exported_by_the_schema_module():
     assert featly.table.schema.SchemaReport is featly.table.schema_report.SchemaReport
     assert featly.SchemaReport is featly.table.schema_report.SchemaReport
     assert type(Schema().describe(np.eye(3))) is featly.table.schema.SchemaReport

@@ -28,7 +28,7 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
         ({"column_groups": {"lab": "a"}}, "column_groups['lab']='a'"),
     ],
 )
-def test_nonsense_is_named_when_it_is_said(parts, words):
+def test_errors_of_the_schema_alone(parts, words):
     with pytest.raises(SchemaError) as raised:
         Schema(**parts)
     assert words in str(raised.value)
@@ -37,8 +37,8 @@ def test_nonsense_is_named_when_it_is_said(parts, words):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({"keep": ["agee"]}, "keep names 'agee', which is not a column; did you mean 'age'?"),
-        ({"keep": ["zzz"]}, "keep names 'zzz', which is not a column"),
+        ({"keep": ["agee"]}, "keep names 'agee', which is no column of the table; did you mean"),
+        ({"keep": ["zzz"]}, "keep names 'zzz', which is no column of the table"),
         ({"prior": {7: 2.0}}, "prior names position 7: positions run from 0 to 2"),
         ({"costs": {-1: 2.0}}, "costs names position -1"),
         ({"keep": ["age", 0]}, "keep names 'age' twice"),
@@ -46,7 +46,7 @@ def test_nonsense_is_named_when_it_is_said(parts, words):
         ({"column_groups": {"lab": ["x"]}}, "column_groups['lab'] names 'x'"),
     ],
 )
-def test_nonsense_is_named_when_it_meets_the_table(parts, words):
+def test_errors_with_a_table(parts, words):
     with pytest.raises(SchemaError) as raised:
         Schema(**parts).resolve(["age", "sex", "dose"], [CONTINUOUS] * 3)
     assert words in str(raised.value)
@@ -122,7 +122,7 @@ def test_describe_reports_what_looks_wrong_and_changes_nothing(library):
     assert isinstance(report.table(), type(library({"a": [1]})))
 
 
-def test_describe_is_silent_about_what_was_declared():
+def test_describe_does_not_doubt_declared_columns():
     schema = Schema(ordinal=["grade"], continuous=["weight"], categorical=["patient_id"])
     report = schema.describe(pl.DataFrame(odd_table()))
     assert not {"grade", "weight", "patient_id"} & set(report.remarks)
@@ -144,7 +144,7 @@ def test_describe_of_arrays():
         Schema().describe(pl.DataFrame({"a": [1]}).lazy())
 
 
-def test_describe_believes_a_category_and_groups_what_is_alike():
+def test_describe_accepts_a_category_and_groups_equal_remarks():
     frame = pl.DataFrame({f"empty {j}": pl.Series([None] * 12) for j in range(5)}).with_columns(
         grade=pl.Series(["1", "2", "3"] * 4, dtype=pl.Categorical)
     )
@@ -155,7 +155,7 @@ def test_describe_believes_a_category_and_groups_what_is_alike():
         assert last == "5 columns (empty 0, empty 1, empty 2, ...): entirely missing; leave it out"
 
 
-def test_describe_sees_through_a_wrong_declaration():
+def test_describe_reports_a_wrong_declaration():
     report = Schema(continuous=["stage"]).describe(pl.DataFrame({"stage": ["I", "2"]}))
     assert report.remarks == {"stage": "declared continuous, but 'I' is no number"}
 
@@ -175,7 +175,7 @@ def test_ordinal_levels_give_the_ranks():
         FTest(schema={"ordinal": ["stage"]}).fit(frame, y)
 
 
-def test_ordered_categories_are_ordinal_and_keep_their_gaps():
+def test_ordered_categories_are_ordinal_with_unused_levels():
     order = pd.CategoricalDtype(["I", "II", "III", "IV"], ordered=True)
     values = pd.Series(["I", "IV", "III", None] * 5, dtype=order)
     y = np.arange(20) % 2
@@ -243,7 +243,7 @@ def test_remarks_on_text(values, remark, dtype):
     assert (remark is None) == (not remarks)
 
 
-def test_many_remarks_of_a_kind_are_told_together():
+def test_equal_remarks_are_printed_together():
     few = {f"c{k}": [float(j % (3 + k)) for j in range(60)] for k in range(5)}
     text = str(Schema().describe(pl.DataFrame(few)))
     assert "5 columns (c0, c1, c2, ...): few whole numbers, read as continuous" in text

@@ -74,11 +74,11 @@ def assert_equals_reference(frame, y, learner, **parameters):
     return fitted
 
 
-# ---- the twin ------------------------------------------------------------------------------------
+# ---- the reference implementation ----------------------------------------------------------------
 @pytest.mark.parametrize("learner", LEARNERS)
 @given(table=tables(), n_folds=st.integers(2, 5), random_state=st.integers(0, 3))
 @settings(max_examples=25)
-def test_equal_to_the_reference(learner, table, n_folds, random_state):
+def test_equals_reference(learner, table, n_folds, random_state):
     assert_equals_reference(*table, learner, n_folds=n_folds, random_state=random_state)
 
 
@@ -109,7 +109,7 @@ def test_columns_to_keep_are_merged_first_and_seed_the_rest(learner, table, pick
 
 @given(table=tables())
 @settings(max_examples=40)
-def test_what_the_search_knows_is_what_the_learners_know(table):
+def test_likelihoods_and_distances_equal_those_of_the_learners(table):
     """Logarithms and distances of every fold, to the last digits: rates show only some of them."""
     frame, y = table
     classes, codes = np.unique(y, return_inverse=True)
@@ -141,7 +141,7 @@ def test_what_the_search_knows_is_what_the_learners_know(table):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_equal_to_the_reference_on_real_tables(learner, data_folder):
+def test_equals_reference_on_real_tables(learner, data_folder):
     for name, most in (("heart_cleveland", None), ("bands", 5), ("arrhythmia_binary", 5)):
         frame = pl.read_parquet(data_folder / f"{name}.parquet")
         y = frame["class"].cast(pl.String).to_numpy()
@@ -157,7 +157,7 @@ def test_equal_to_the_reference_on_real_tables(learner, data_folder):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_pieces_of_lists_change_nothing(learner, monkeypatch):
+def test_searching_in_pieces_changes_nothing(learner, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     frame = pl.DataFrame(
@@ -170,12 +170,12 @@ def test_pieces_of_lists_change_nothing(learner, monkeypatch):
         by_pieces = HybridForward(learner=learner).fit(frame, y)
         assert by_pieces.order_.tolist() == expected.order_.tolist()
         assert by_pieces.bcr_.tobytes() == expected.bcr_.tobytes()
-    monkeypatch.setattr(hybrid_forward, "WORK", 1)
+    monkeypatch.setattr(hybrid_forward, "MOST_OPERATIONS", 1)
     assert HybridForward(learner=learner).fit(frame, y).order_.tolist() == by_pieces.order_.tolist()
 
 
-# ---- what the lists are, and who wins ------------------------------------------------------------
-def test_the_lists_are_scipys_p_values():
+# ---- lists and ties ------------------------------------------------------------------------------
+def test_lists_are_ordered_by_scipys_p_values():
     rng = np.random.default_rng(3)
     y = np.arange(50) % 2
     frame = pl.DataFrame(
@@ -278,7 +278,7 @@ def test_folds_are_even(labels, n_folds, seed):
     assert (deal(y.max() - y, n_folds, seed) == fold).all(), "names of classes do not matter"
 
 
-def test_seeds_draw_other_folds():
+def test_other_seeds_give_other_folds():
     y = np.arange(30) % 2
     assert len({deal(y, 5, seed).tobytes() for seed in range(8)}) == 8
 
@@ -345,6 +345,6 @@ def test_progress_and_control_c(learner, monkeypatch):
         ({"random_state": None}, "random_state=None"),
     ],
 )
-def test_parameters_that_make_no_sense(parameters, word):
+def test_wrong_parameters(parameters, word):
     with pytest.raises(ParameterError, match=word):
         HybridForward(**parameters).fit(np.eye(4), [0, 1, 0, 1])

@@ -114,7 +114,7 @@ def reference_search(wrapper, learner, frame, y, fold):
     return [ranked[k] for k in chosen], merit(frozenset(chosen))
 
 
-# ---- twins --------------------------------------------------------------------------------------
+# ---- the reference implementation ----------------------------------------------------------------
 @given(
     table=tables(),
     search=st.sampled_from(["forward", "backward", "floating", "best-first"]),
@@ -155,7 +155,7 @@ def test_a_classifier_gets_the_numbers_as_they_are(table, search):
 
 @given(table=tables(), scoring=st.sampled_from(["accuracy", "bcr"]), data=st.data())
 @settings(max_examples=25)
-def test_sums_of_logarithms_are_trainings(table, scoring, data):
+def test_sums_of_logarithms_equal_trainings(table, scoring, data):
     """Naive Bayes that adds up columns, and the same learner trained anew for every set."""
     frame, y = table
     reading = read_frame(frame)
@@ -186,7 +186,7 @@ def read_frame(frame):
     return read(open_table(frame), Schema())
 
 
-def test_a_wild_value_does_not_drown_the_others():
+def test_a_huge_logarithm_does_not_cancel_others():
     """A logarithm of -1e30 is added and taken out again; a difference would leave 0."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
@@ -199,12 +199,12 @@ def test_a_wild_value_does_not_drown_the_others():
     assert wrapper.score_ == pytest.approx(score)
 
 
-def test_columns_are_computed_alike_whether_they_are_held_or_not(monkeypatch):
+def test_cached_columns_equal_computed_ones(monkeypatch):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(30, 12)), np.arange(30) % 2
     cached = Wrapper(search="floating").fit(X, y)
     monkeypatch.setattr(inner_folds, "CACHE_BYTES", 0)
-    monkeypatch.setattr(inner_folds, "TOTALS", 100)
+    monkeypatch.setattr(inner_folds, "MOST_LOGARITHMS", 100)
     again = Wrapper(search="floating").fit(X, y)
     assert cached.path_ == again.path_
 
@@ -220,7 +220,7 @@ def test_columns_are_computed_alike_whether_they_are_held_or_not(monkeypatch):
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
-def test_the_score_is_what_scikit_learn_computes(estimator):
+def test_scores_equal_scikit_learn(estimator):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(36, 5)), np.array(["no", "yes", "no"])[np.arange(36) % 3]
     X[:, 2] += 2.0 * (y == "yes")
@@ -233,7 +233,7 @@ def test_the_score_is_what_scikit_learn_computes(estimator):
     assert wrapper.n_fits_ == (5 + 4) * 3
 
 
-def test_nothing_is_trained_twice_and_chance_is_settled(monkeypatch):
+def test_no_set_is_trained_twice_and_seeds_are_set(monkeypatch):
     fits = []
 
     class CountingTree(DecisionTreeClassifier):
@@ -266,9 +266,9 @@ def test_columns_come_in_the_order_of_their_tests():
         X, y
     )
     ranked = UnivariateTest().fit(X, y).order_.tolist()
-    place = {x: ranked.index(j) for row in X for j, x in enumerate(row)}
+    rank_of = {x: ranked.index(j) for row in X for j, x in enumerate(row)}
     for row in seen:
-        assert [place[x] for x in row] == sorted(place[x] for x in row)
+        assert [rank_of[x] for x in row] == sorted(rank_of[x] for x in row)
 
 
 def test_columns_that_do_not_vary_leave_the_most_frequent_class():
@@ -284,13 +284,13 @@ def test_columns_that_do_not_vary_leave_the_most_frequent_class():
     assert trials.score(np.array([0])) == pytest.approx((2 + 2.5) / 9)
 
 
-def test_processes_find_the_same(monkeypatch):
+def test_processes_change_nothing(monkeypatch):
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(30, 14)), np.arange(30) % 2
     X[:, 5] += y
     alone = Wrapper(estimator="1-nn", n_folds=2, n_jobs=1).fit(X, y)
-    monkeypatch.setattr(inner_folds, "PATIENCE", 0.0)
-    monkeypatch.setattr(inner_folds, "CHUNK", 0.0)
+    monkeypatch.setattr(inner_folds, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(inner_folds, "CHUNK_SECONDS", 0.0)
     with joblib.parallel_config(backend="threading"):
         helped = Wrapper(estimator="1-nn", n_folds=2, n_jobs=2).fit(X, y)
     assert helped.path_ == alone.path_
@@ -312,7 +312,7 @@ def test_scores_survive_a_process():
     assert inner_folds._cross_validate(copy, sets) == [trials.score(c) for c in sets]
 
 
-# ---- the schema ---------------------------------------------------------------------------------
+# ---- the schema ----------------------------------------------------------------------------------
 @pytest.fixture
 def groups():
     """Two columns that tell the classes apart together only, and one that does so a little."""
@@ -332,7 +332,7 @@ def groups():
 
 
 @pytest.mark.parametrize("search", ["forward", "backward", "floating", "best-first"])
-def test_groups_enter_and_leave_together(groups, search):
+def test_groups_are_added_and_removed_together(groups, search):
     frame, y = groups
     schema = {"column_groups": {"pair": ["minuend", "subtrahend"]}}
     wrapper = Wrapper(estimator="linear-svm", search=search, schema=schema, n_folds=3)
@@ -340,8 +340,8 @@ def test_groups_enter_and_leave_together(groups, search):
     for columns, _ in wrapper.path_:
         assert (1 in columns) == (3 in columns)
     assert {1, 3} <= set(wrapper.order_.tolist())
-    places = [wrapper.order_.tolist().index(column) for column in (1, 3)]
-    assert abs(places[0] - places[1]) == 1
+    positions = [wrapper.order_.tolist().index(column) for column in (1, 3)]
+    assert abs(positions[0] - positions[1]) == 1
 
 
 def test_a_group_counts_as_one(groups):
@@ -372,7 +372,7 @@ def test_columns_to_keep_stay(groups, search):
     assert everything.support_.all()
 
 
-# ---- outcomes -----------------------------------------------------------------------------------
+# ---- outcomes ------------------------------------------------------------------------------------
 def test_equal_scores_go_to_the_better_column_by_itself():
     """Five columns separate the classes; the one that does so most clearly is taken."""
     rng = np.random.default_rng(7)
@@ -394,7 +394,7 @@ def test_rows_that_cannot_be_tested():
     assert np.isnan(fitted.score_)
 
 
-def test_path_tells_the_steps():
+def test_path_has_the_steps():
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(40, 6)), np.arange(40) % 2
     X[:, 4] += y
@@ -436,7 +436,7 @@ def make_interrupt():
     return KeyboardInterrupt()
 
 
-# ---- mistakes -----------------------------------------------------------------------------------
+# ---- wrong input ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -463,7 +463,7 @@ def test_wrong_parameters(parameters, message):
         Wrapper(**parameters).fit(X, y)
 
 
-def test_what_a_classifier_does_not_take():
+def test_tables_that_a_classifier_does_not_take():
     y = [0, 1] * 4
     mixed = pl.DataFrame({"age": [1.0, 2, 3, 4, 5, 6, 7, 8], "sex": list("fmfmffmm")})
     with pytest.raises(DataError, match=r"'sex' is categorical.*Encoder\(\), GaussianNB"):
@@ -471,7 +471,7 @@ def test_what_a_classifier_does_not_take():
     incomplete = pl.DataFrame({"age": [1.0, None, 3, 4, 5, 6, 7, 8]})
     with pytest.raises(DataError, match=r"'age'.*row 1.*Encoder\(\), GaussianNB"):
         Wrapper(estimator=GaussianNB()).fit(incomplete, y)
-    Wrapper(estimator=DecisionTreeClassifier()).fit(incomplete, y)  # takes gaps as they are
+    Wrapper(estimator=DecisionTreeClassifier()).fit(incomplete, y)  # takes missing values
     Wrapper(estimator=make_pipeline(Encoder(), GaussianNB())).fit(mixed, y)
     with pytest.raises(DataError, match="KNeighborsClassifier fails on 4 rows of age"):
         Wrapper(estimator="5-nn", n_folds=2).fit(mixed.drop("sex"), y)

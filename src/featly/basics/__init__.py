@@ -1,1 +1,1 @@
-"""Small things that know nobody: errors, kinds of column, progress, whole files, resources."""
+"""Modules that import no other part of featly: errors, kinds of column, progress, resources."""

@@ -18,11 +18,11 @@ STANDARD_OUTPUT = "-"
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    r"""Open a file for bytes that appears under its name when all is written, or not at all.
+    """Open a file for bytes that appears under its name when all is written, or not at all.
 
-    What was there before stays until then, and stays for good if anything goes wrong. A name that
-    ends in ``.gz`` is compressed. Pipes, devices and ``-``, which is standard output, are written
-    to directly.
+    An older file of that name stays until then, and stays if anything goes wrong. A file whose
+    name ends in ``.gz`` is compressed. Pipes, devices and ``-``, which is standard output, are
+    written to directly.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             return
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        # open() instead of tempfile: the file gets the rights that any new file gets
+        # open() instead of tempfile: the file gets the permissions of any new file
         draft = path.with_name(f".featly-{secrets.token_hex(8)}.part")
         file = os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb")
         try:
@@ -71,15 +71,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _explain_os_errors(shown: str, path: Path) -> Iterator[None]:
-    """Turn problems of the system into one line that names the file."""
+    """Turn an error of the system into an error of one line that names the file."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as problem:
-        if problem.errno is None:  # it has words of ours already
+        if problem.errno is None:  # the message is featly's own
             raise
-        words = {
+        reasons = {
             errno.ENOSPC: "the disk is full. Make room, or write elsewhere",
             errno.EDQUOT: "the disk quota is used up. Make room, or write elsewhere",
             errno.EFBIG: "the file would be larger than allowed here. Write elsewhere",
@@ -90,12 +90,12 @@ def _explain_os_errors(shown: str, path: Path) -> Iterator[None]:
             errno.ENOTDIR: f"{str(path.parent)!r} is no folder",
             errno.ENAMETOOLONG: "the name is too long",
         }
-        reason = words.get(problem.errno, problem.strerror or str(problem))
+        reason = reasons.get(problem.errno, problem.strerror or str(problem))
         raise type(problem)(f"{shown!r} was not written: {reason}") from None
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a place that cannot be written to, before long work rather than after it."""
+    """Raise OSError for a path that cannot be written to, before long work rather than after it."""
     if str(path) == STANDARD_OUTPUT:
         return
     target = Path(os.path.realpath(path))

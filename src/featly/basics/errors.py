@@ -1,4 +1,4 @@
-"""Errors and warnings of featly: every error names the culprit and what to do."""
+"""Errors and warnings of featly. Every error says what is wrong, where, and what to do."""
 
 __all__ = [
     "ConvergenceWarning",
@@ -55,19 +55,19 @@ class ParameterError(ValueError):
 
 
 class DeviceError(RuntimeError):
-    """A GPU was asked for and cannot do it: no driver, no CuPy, or not enough memory.
+    """A GPU was requested and cannot be used: no driver, no CuPy, or not enough memory.
 
-    The message says which, and what to do about it; ``device="auto"`` never raises it for want of
-    a device.
+    The message says which, and what to do about it. ``device="auto"`` never raises it because
+    there is no GPU.
     """
 
 
 class StudyError(RuntimeError):
-    """A study cannot go on as it is: another plan lies in its folder, or another run is at work."""
+    """A study cannot go on: its folder has another plan, or another run is writing to it."""
 
 
 class SchemaWarning(UserWarning):
-    """A part of the schema is not used by the method at hand."""
+    """A part of the schema is not used by the method."""
 
 
 class ConvergenceWarning(UserWarning):
@@ -75,7 +75,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class LeakWarning(UserWarning):
-    """Test rows may have a say in what is tested on them."""
+    """Test rows may influence the model that is tested on them."""
 
 
 class SlowWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""JSON that any reader takes."""
+"""JSON that any parser reads."""
 
 import json
 import math
@@ -8,7 +8,7 @@ __all__ = ["as_json"]
 
 
 def as_json(document: Any) -> str:
-    """Return JSON text that any reader takes: NaN and infinity are null."""
+    """Return JSON text that any parser reads: NaN and infinity are null."""
     return json.dumps(_to_plain(document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The kinds of column, as small numbers in arrays and as words for people."""
+"""The kinds of column, as small numbers in arrays and as words in texts."""
 
 import numpy as np
 

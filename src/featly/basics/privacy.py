@@ -1,8 +1,8 @@
-"""Rules for showing few rows where no individual may be seen.
+"""Suppression of numbers that rest on few rows, so that no individual can be recognised.
 
-One rule: whatever is shown rests on at least five rows. A count below that is told as "<5", and a
-percentile only where five rows lie on either side of it: a median of 10 rows, quartiles of 20, the
-5th and 95th percentile of 100.
+Every number that is shown rests on at least five rows. A smaller count is shown as "<5". A
+percentile is shown only if five rows lie on either side of it: a median of 10 rows, quartiles of
+20, the 5th and 95th percentile of 100.
 """
 
 __all__ = ["OUTER_ROWS", "QUARTILE_ROWS", "SMALL_CELL", "is_percentile_safe", "mask_count"]
@@ -25,7 +25,9 @@ def is_percentile_safe(percentile: float, n_rows: int) -> bool:
 
 
 def mask_count(count: int, *, individuals: bool = False) -> str:
-    """Return a count, or that it is small.
+    """Return a count as text, "<5" if it is small.
+
+    With `individuals`, individual rows may be shown, and every count is.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Resources of a computation: memory, a device, a folder for its cache."""
+"""Resources of a computation: memory, a device, a cache folder."""
 
 import os
 import re
@@ -14,7 +14,7 @@ DEVICES = ("auto", "cpu", "cuda")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{unit}i": 1 << 10 * power for power, unit in enumerate("kmgt", 1)}
 LEAST_MEMORY = 10**6
-DEFAULT_SHARE = 4  # without a limit, a table on disk may take this fraction of what is free
+DEFAULT_SHARE = 4  # without a limit, a table on disk may take a quarter of the free memory
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Resources:
     ----------
     device : {"auto", "cpu", "cuda"}
     memory : int or None
-        Bytes for what is read and kept of the table; None where nothing was said.
+        Memory limit for the table, in bytes; None without a limit.
     cache : Path or None
         A folder for packed columns and unfinished searches.
     """
@@ -89,18 +89,18 @@ def parse_bytes(limit: Any) -> int:
 
 
 def free_memory() -> int:
-    """Return the bytes that this process may still take, limits of its container counted."""
+    """Return the bytes that this process may still take, within the limits of its container."""
     free = _read_number("/proc/meminfo", r"MemAvailable:\s+(\d+) kB", 1024)
     if free is None:
         try:
             free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
         except (AttributeError, ValueError, OSError):
-            free = 4 << 30  # a system that does not tell: what a laptop has left
+            free = 4 << 30  # the system does not say: as much as a laptop has left
     group = "/sys/fs/cgroup"
     most = _read_number(f"{group}/memory.max", r"(\d+)", 1)
     used = _read_number(f"{group}/memory.current", r"(\d+)", 1)
     if most is not None and used is not None:
-        # what was read from files is given back when memory is wanted, and counts as used
+        # the file cache counts as used, but is freed as soon as memory is needed
         for kind in ("active", "inactive"):
             used -= _read_number(f"{group}/memory.stat", rf"(?m)^{kind}_file (\d+)", 1) or 0
         free = min(free, max(most - used, LEAST_MEMORY))
@@ -108,7 +108,7 @@ def free_memory() -> int:
 
 
 def format_bytes(count: float) -> str:
-    """Format a number of bytes as people write it.
+    """Format a number of bytes with a unit, in three digits.
 
     Examples
     --------

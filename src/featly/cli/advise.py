@@ -19,13 +19,12 @@ from featly.cli.options import (
     about_columns,
     complete_column,
 )
-from featly.cli.starting import load_data
 from featly.registry import METHODS
 
 __all__ = ["advise"]
 
 WIDEST = 100  # characters of a line on a terminal
-# options about columns and the file, which every command after this one needs, too
+# options about columns and the file: the next commands repeat them
 SHARED = (
     "target", "categorical", "ordinal", "keep", "drop", "prior", "prior_from", "prior_top",
     "prior_weight", "costs", "schema", "missing", "format", "separator", "encoding", "header",
@@ -48,19 +47,18 @@ def advise(
     quiet: Quiet = False,
     **shared: Any,
 ) -> None:  # fmt: skip
-    """Say which method suits a table, why, and how to judge it. Nothing is ranked.
+    """Advise a method for a table, with reasons and an evaluation. Nothing is ranked.
 
     featly advise tumours.csv --target outcome
     """
     options = {**locals(), **shared}
-    from featly.basics.errors import DataError
-    from featly.cli import job
+    from featly.cli.load import load_data
+    from featly.cli.method import advise_on_table
     from featly.cli.printing import print_json
 
     with load_data(options) as data:
-        if row_groups is not None and row_groups not in [str(name) for name in data.names]:
-            raise DataError(f"--row-groups {row_groups!r} is no column of the table")
-        advice = job.advise_on_table(data, row_groups=row_groups, seed=seed, n_jobs=jobs)
+        data.check_column(row_groups, "--row-groups")
+        advice = advise_on_table(data, row_groups=row_groups, seed=seed, n_jobs=jobs)
         commands = next_commands(advice, options)
         if json:
             header = {"file": data.table.source.strip("'"), "target": data.target}
@@ -70,10 +68,10 @@ def advise(
             print(line)
 
 
-# ---- in words ------------------------------------------------------------------------------------
+# ---- sentences -----------------------------------------------------------------------------------
 def lines(advice: Any, commands: Sequence[str]) -> list[str]:
-    """Return the advice as lines for people, best method first, next commands last."""
-    filled = ", gaps filled first" if advice.fill else ""
+    """Return the advice as lines of text, best method first, next commands last."""
+    filled = ", missing values filled first" if advice.fill else ""
     output = [
         f"use {advice.call()}{filled}",
         *_wrap_point(METHODS[advice.method].summary),
@@ -106,12 +104,12 @@ def _wrap_point(text: str) -> list[str]:
     )  # fmt: skip
 
 
-# ---- what to type next ---------------------------------------------------------------------------
+# ---- the next commands ---------------------------------------------------------------------------
 def next_commands(advice: Any, options: Mapping[str, Any]) -> list[str]:
     """Return commands that do what is advised, with the given options about columns."""
     table_options = [options["file"], *_column_options(options)]
     groups = [] if options["row_groups"] is None else ["--row-groups", options["row_groups"]]
-    # whose rows belong together is no column to rank
+    # the column of row groups is not ranked
     drop_groups = [] if options["row_groups"] is None else ["--drop", options["row_groups"]]
     seed = ["--seed", str(options["seed"])] if options["seed"] else []
     settings = [f"--set={name}={value}" for name, value in advice.parameters.items()]
@@ -148,7 +146,7 @@ def _column_options(options: Mapping[str, Any]) -> list[str]:
             words.append(option if value else f"--no-{name}")
         else:
             entries = value if isinstance(value, list | tuple) else [value]
-            # after = also where it begins with a dash
+            # a value that begins with a dash would be read as an option, unless it follows =
             has_dash = any(str(entry).startswith("-") for entry in entries)
             for entry in entries:
                 words += [f"{option}={entry}"] if has_dash else [option, str(entry)]

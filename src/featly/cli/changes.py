@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from featly.cli import job
+from featly.basics.typing import FloatArray, IntArray
+from featly.cli import method as cli_method
+from featly.cli.load import LoadedData
 from featly.cli.printing import is_error_terminal, say
 
 __all__ = ["Change", "compare_without_prior", "favoured_rows"]
 
-PATIENCE = 20.0  # seconds: who waited longer for one ranking does not wait for another unasked
-SHOWN = 3
+PATIENCE = 20.0  # seconds of the first fit, beyond which no second one is made for a message
+SHOWN = 3  # columns in a message
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,9 @@ class Change:
     same : int
         How many of those are in both.
     came_in, went_out : list of str
+        Those that are only in the ranking with the prior, or only in the one without it.
     remark : str
-        What is said where nothing was compared.
+        Message for the user if nothing was compared.
     """
 
     favoured: list[dict[str, Any]] = field(default_factory=list)
@@ -72,14 +75,14 @@ class Change:
         overlap = f"{overlap.rstrip()} the same as without it"
         return f"ranks with the prior: {', '.join(ranks)}{and_more}; {overlap}"
 
-    def tell(self, options: Mapping[str, Any]) -> None:
+    def report(self, options: Mapping[str, Any]) -> None:
         """Print that line on standard error, unless ``--quiet`` is given."""
         if self.line() and not options["quiet"]:
             say(f"note: {self.line()}", "yellow")
 
 
 def compare_without_prior(
-    data: job.LoadedData,
+    data: LoadedData,
     name: str,
     ranker: Any,
     options: Mapping[str, Any],
@@ -87,7 +90,7 @@ def compare_without_prior(
     seconds: float,
     files: Sequence[str | None],
 ) -> Change:
-    """Rank once more without the prior, if the method uses one and the result is reported.
+    """Rank once more without the prior, if the method uses one and somebody sees the result.
 
     Parameters
     ----------
@@ -102,7 +105,7 @@ def compare_without_prior(
     seconds : float
         How long the first fit took. Beyond `PATIENCE`, the second is for JSON only.
     files : sequence of path or None
-        Files that are written; one in JSON is told, too.
+        Files that are written; one in JSON has the comparison, too.
     """
     prior = ranker._columns.prior
     uses_prior = "prior" in ranker._uses and hasattr(ranker, "ranking_")
@@ -116,14 +119,14 @@ def compare_without_prior(
     if seconds > PATIENCE and not writes_json:
         return Change(remark="'featly prior' tells what the prior changed; it takes more fits")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it was said of the first fit
-        unbiased = job.fit(
+        warnings.simplefilter("ignore")  # the first fit gave the same ones
+        unbiased = cli_method.fit(
             replace(data, schema=replace(data.schema, prior={})),
             name,
-            job.parse_settings(name, options["settings"] or []),
+            cli_method.parse_settings(name, options["settings"] or []),
             n_jobs=options["jobs"],
             verbose=not options["quiet"] and is_error_terminal(),
-            resources={key: options.get(key) for key in job.RESOURCES},
+            resources={key: options.get(key) for key in cli_method.RESOURCES},
         )
     names = data.names
     first_with, first_without = ranker.order_[:first], unbiased.order_[:first]
@@ -137,7 +140,7 @@ def compare_without_prior(
 
 
 def favoured_rows(
-    names: Sequence[str], prior: np.ndarray, ranks: np.ndarray, without: np.ndarray
+    names: Sequence[str], prior: FloatArray, ranks: IntArray, without: IntArray
 ) -> list[dict[str, Any]]:
     """Return the favoured columns with their ranks, best first."""
     favoured = np.flatnonzero(prior > prior.min())

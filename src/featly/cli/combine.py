@@ -14,7 +14,7 @@ from featly.cli.options import Jobs, Json, Quiet
 __all__ = ["combine"]
 
 SHOWN = 20  # rows of a table on a terminal
-FEW_LISTS = 3  # that a terminal has room for beside one another
+FEW_LISTS = 3  # lists that fit beside one another on a terminal
 _RULE = "What a rule takes"
 
 
@@ -40,14 +40,14 @@ def combine(
     k: Annotated[
         str | None,
         typer.Option("--k", metavar="COUNT", rich_help_panel=_RULE,
-                     help="Of k-first: how many places of a list count, or the fraction of them "
+                     help="Of k-first: how many ranks of a list count, or the fraction of them "
                      "(0.1)."),
     ] = None,
     tie_sd: Annotated[
         str,
         typer.Option(metavar="WHICH", rich_help_panel=_RULE,
-                     help="Of average-sd and third-quartile-sd: among equals, the larger or the "
-                     "smaller SD goes first."),
+                     help="Of average-sd and third-quartile-sd: of tied features, the one with "
+                     "the larger or the smaller SD goes first."),
     ] = "larger",
     constant: Annotated[
         float,
@@ -75,24 +75,21 @@ def combine(
     featly combine f-test.csv relieff.csv svm-rfe.csv --rule schulze
     """
     from featly import __version__
-    from featly.basics.atomic_file import check_writable, whole_file
     from featly.basics.errors import ParameterError
-    from featly.basics.json_text import as_json
     from featly.cli.printing import (
+        check_output,
         is_error_terminal,
         is_output_terminal,
         print_json,
         print_table,
+        save_result,
         say,
     )
     from featly.combine.rankings import combine_rankings
-    from featly.io.write import check_ending, write_frame
 
     count = _parse_k(k)
     _check_rule(rule)
-    if output is not None:
-        check_ending(output)
-        check_writable(output)
+    check_output(output)
     lists = _read_lists(files)
     try:
         combined = combine_rankings(
@@ -125,13 +122,9 @@ def combine(
         for line in _summary_lines(lists, combined.ties, unlisted):
             say(line, "dim")
     if output is not None:
-        if check_ending(output) == ".json":
-            with whole_file(output) as out:
-                out.write(as_json(document).encode())
-        else:
-            import polars as pl
+        import polars as pl
 
-            write_frame(pl.DataFrame(columns), output, inert=True)
+        save_result(output, lambda: document, lambda: pl.DataFrame(columns))
         if output == "-":
             return
         if not quiet:
@@ -153,7 +146,7 @@ def combine(
 
 @dataclass(frozen=True)
 class _Lists:
-    """Rankings of all files: positions of the features, names of features and files."""
+    """Rankings of all files: positions of the features in each, names of features and files."""
 
     positions: Any
     names: list[str]
@@ -161,6 +154,7 @@ class _Lists:
 
     @property
     def n_missing(self) -> list[int]:
+        """Number of features that each file leaves out."""
         import numpy as np
 
         return [int(n) for n in np.isnan(self.positions).sum(axis=0)]
@@ -176,11 +170,11 @@ def _parse_k(text: str | None) -> int | float | None:
             return kind(text)
         except ValueError:
             continue
-    raise ParameterError(f"--k {text!r}: give a number of places, or a fraction such as 0.1")
+    raise ParameterError(f"--k {text!r}: give a number of ranks, or a fraction such as 0.1")
 
 
 def _check_rule(rule: str) -> None:
-    """Raise an error for a rule that does not exist, with the nearest one."""
+    """Raise an error for an unknown rule that names the nearest one."""
     import difflib
 
     from featly.basics.errors import ParameterError
@@ -200,11 +194,11 @@ def _read_lists(files: Sequence[str]) -> _Lists:
 
     if len(files) < 2:
         raise ParameterError(
-            f"{files[0]!r} alone is one ranking already: name at least two files to combine"
+            f"{files[0]!r} is a single ranking: name at least two files to combine"
         )
     repeated = next((file for j, file in enumerate(files) if file in files[:j]), None)
     if repeated is not None:
-        raise ParameterError(f"{repeated!r} is named twice: name every file once")
+        raise ParameterError(f"file {repeated!r} is named twice: name every file once")
     lists = [_read_positions(file) for file in files]
     names = list(dict.fromkeys(name for ranking in lists for name in ranking))
     if not names:
@@ -214,7 +208,7 @@ def _read_lists(files: Sequence[str]) -> _Lists:
 
 
 def _read_positions(file: str) -> dict[str, float]:
-    """Return the position of every feature of a file; without ranks, the selected tie."""
+    """Return the position of every feature of a file; if it has no ranks, the selected ones tie."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -228,19 +222,19 @@ def _read_positions(file: str) -> dict[str, float]:
     is_repeated = frame["feature"].is_duplicated()
     if is_repeated.any():
         first_repeated = frame["feature"].filter(is_repeated)[0]
-        raise DataError(f"{file!r} has {first_repeated!r} twice: a ranking names a feature once")
+        raise DataError(f"{file!r} has {first_repeated!r} twice: name every feature once")
     if "rank" in frame.columns:
         ranks = frame["rank"].to_numpy()
         if np.isnan(ranks).any():
             row = int(np.flatnonzero(np.isnan(ranks))[0])
-            raise DataError(f"{file!r} gives {names[row]!r} no rank: give a number")
+            raise DataError(f"{file!r} has no rank for {names[row]!r}: give a number")
     else:
         ranks = ~frame["selected"].to_numpy()
     return dict(zip(names, rankdata(ranks).tolist(), strict=True))
 
 
 def _labels(files: Sequence[str]) -> list[str]:
-    """Return short names of the files, or whole ones if the short ones are ambiguous."""
+    """Return the names of the files without folders, or whole paths if those are ambiguous."""
     short = [re.sub(r"\.(csv|tsv|tab|txt|json|parquet|pq)(\.gz)?$", "", Path(file).name)
              for file in files]  # fmt: skip
     is_ambiguous = len(set(short)) < len(short) or {"rank", "feature", "score", "p_value"} & {

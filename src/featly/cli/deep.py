@@ -22,7 +22,7 @@ from featly.cli.deep_words import (
     about_rows,
     about_shift,
 )
-from featly.cli.job import LoadedData
+from featly.cli.load import LoadedData
 from featly.diagnostics import (
     Shift,
     SuspectRows,
@@ -34,16 +34,17 @@ from featly.diagnostics import (
 from featly.diagnostics.reading import Rows, read_rows
 from featly.table.frames import is_frame
 from featly.table.schema import Schema
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["Deep", "deep_description"]
 
-MOST_ROWS = 4000  # of a larger table, so many are looked at
-MOST_WORK = 2e10  # rows x rows x columns
+MOST_ROWS = 4000  # a sample of so many is taken of a larger table
+MOST_WORK = 2e10  # rows x rows x columns, above which the sample is smaller
 
 
 @dataclass(frozen=True)
 class Deep:
-    """Findings in words, most serious first, and all figures."""
+    """Findings in sentences, most serious first, and a document with all figures."""
 
     lines: list[str]
     document: dict[str, Any]
@@ -65,15 +66,16 @@ def deep_description(
     data : LoadedData
         With or without a target.
     against : LoadedData or None
-        A second table with the same columns: whether rows of this one look like those.
+        A second table with the same columns, which is compared with this one.
     split : str or None
-        A column that says of each row which of two parts it belongs to, such as train and test.
-        Classes and rows are then those of the first part.
+        A column with two values that divide the rows into parts, such as train and test. Classes
+        and rows are then those of the first part.
     seed : int
-        Draws samples and permutations.
+        Seed of the samples and permutations.
     n_jobs : int or None
+        Threads; None means all cores. The result does not depend on it.
     progress : callable or None
-        Is told what is done next, in a word.
+        Called with a word for the next step.
     """
     say: Callable[[str], Any] = progress or (lambda step: None)
     say("reading")
@@ -149,10 +151,9 @@ def _parts(
         return rows, (np.arange(rows.n_rows),), ("",)
     column_names = [str(name) for name in data.names]
     if not is_frame(data.X) or split not in column_names:
-        examples = ", ".join(column_names[:5])
-        raise DataError(
-            f"--split-column {split!r} is no column of {data.table.source} ({examples})"
-        )
+        known = column_names if is_frame(data.X) else []
+        problem = describe_unknown_column(split, known, data.table.source)
+        raise DataError(f"--split-column {split!r} {problem}")
     texts = np.array(
         [_name_part(split, label) for label in data.X[:, column_names.index(split)].to_list()]
     )
@@ -160,7 +161,7 @@ def _parts(
     if len(values) != 2:
         examples = ", ".join(values[:5]) or "none"
         raise DataError(f"--split-column {split!r} has to have two values; it has {examples}")
-    # the one that is called train, else the larger
+    # first the part that is called train, else the larger one
     values.sort(key=lambda value: (not value.lower().startswith("train"), -(texts == value).sum()))
     other_columns = [j for j, name in enumerate(column_names) if name != split]
     if not other_columns:
@@ -191,7 +192,7 @@ def _schema_without(data: LoadedData, split: str | None) -> Schema:
 
 
 def _is_measurement(y: AnyArray) -> bool:
-    """Return whether a target has too many values for classes, or fractions."""
+    """Return whether a target has fractions, or too many values to be classes."""
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         return True
     return len({str(label) for label in y.tolist()}) > max(20, len(y) // 10)
@@ -213,7 +214,7 @@ def _shifts(
     n_jobs: int | None,
     say: Callable[[str], Any],
 ) -> list[tuple[str, Shift, tuple[str, str]]]:
-    """Return the requested comparisons, of columns and of classes."""
+    """Compare the parts of the table, or the table and another: their columns and classes."""
     shifts = []
     if len(parts) == 2:
         say("shift")

@@ -8,6 +8,7 @@ from math import exp, lgamma
 import numpy as np
 
 from featly.basics.typing import AnyArray, IntArray
+from featly.cli.printing import amount
 from featly.diagnostics import Complexity, Shift, SuspectColumns, SuspectRows
 
 __all__ = [
@@ -63,12 +64,12 @@ def about_classes(measures: Complexity) -> list[Finding]:
         text = f"the classes are balanced: {small} {least:,} rows, {large} {most:,}"
         if uneven:
             text = (
-                f"the minority class ({small}) has {_amount(least, 'row')}, "
+                f"the minority class ({small}) has {amount(least, 'row')}, "
                 f"1 for every {measures.imbalance_ratio:,.1f} of {large}"
             )
     elif uneven:
         text = (
-            f"the smallest of {len(counts)} classes ({small}) has {_amount(least, 'row')}, "
+            f"the smallest of {len(counts)} classes ({small}) has {amount(least, 'row')}, "
             f"the largest ({large}) {most:,}"
         )
     else:
@@ -90,7 +91,7 @@ def about_classes(measures: Complexity) -> list[Finding]:
         findings.append(
             Finding(
                 "size",
-                f"{_amount(measures.n_columns, 'column')}{levels} for {extent}: almost any labels "
+                f"{amount(measures.n_columns, 'column')}{levels} for {extent}: almost any labels "
                 "could be separated here, so what fits these rows proves nothing; judge on rows "
                 "left out",
                 serious=True,
@@ -259,7 +260,7 @@ def about_rows(
         also = "; so many are rather hard than wrong" if are_many else class_note
         ellipsis = ", ..." if len(wrong) > 3 else ""
         text = (
-            f"{_amount(len(wrong), 'row')}{among} {verb} mislabelled: nearly all neighbours are of "
+            f"{amount(len(wrong), 'row')}{among} {verb} mislabelled: nearly all neighbours are of "
             f"another class, {first}{ellipsis}{also}"
         )
         findings.append(Finding("mislabelled", text))
@@ -340,7 +341,7 @@ def about_shift(
         findings.append(
             Finding(
                 about,
-                f"{len(shifted):,} of {_amount(len(result.names), 'column')} {verb} between {pair} "
+                f"{len(shifted):,} of {amount(len(result.names), 'column')} {verb} between {pair} "
                 f"(p = {least:.2g}{sample}; 0 is equal, 1 nothing in common): {examples}{ellipsis}",
                 serious=True,
             )
@@ -363,7 +364,7 @@ def about_shift(
         findings.append(
             Finding(
                 about,
-                f"{name} has {_amount(len(levels), 'level')} in {words[1]} that {words[0]} never "
+                f"{name} has {amount(len(levels), 'level')} in {words[1]} that {words[0]} never "
                 f"had: {_quote(levels)}",
                 serious=True,
             )
@@ -382,10 +383,6 @@ def _format_difference(result: Shift, column: int) -> str:
         if abs(missing_difference) > distance
         else f"{distance:.2f}"
     )
-
-
-def _amount(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def _percent(value: float) -> str:

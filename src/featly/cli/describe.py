@@ -1,4 +1,4 @@
-"""The content of ``featly describe`` and ``featly methods``."""
+"""Descriptions of a table and of the methods, for ``featly describe`` and ``featly methods``."""
 
 import inspect
 import re
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from featly.basics.resources import format_bytes
-from featly.cli.job import OWN_OPTIONS, LoadedData, method_name
+from featly.cli.load import LoadedData
+from featly.cli.method import OWN_OPTIONS, method_name
 from featly.cli.stored import StoredFile
 from featly.registry import METHODS, Method, method_class
 
@@ -15,7 +16,7 @@ __all__ = ["Description", "about_method", "description", "method_rows"]
 
 @dataclass(frozen=True)
 class Description:
-    """A table in words, as rows, and as a document for machines."""
+    """A table in sentences, as rows, and as a document for machines."""
 
     lines: list[str]
     names: list[str]
@@ -30,7 +31,7 @@ def description(data: LoadedData) -> Description:
     report = data.schema.describe(data.X)
     file_name = dict(zip(report.names, (str(name) for name in data.names), strict=True))
     lines = str(report).split("\n")
-    lines[0] = lines[0].partition(": ")[2]  # the shape has been told
+    lines[0] = lines[0].partition(": ")[2]  # the shape was printed before
     lines += _target_lines(data)
     table = {
         "column": [file_name[name] for name in report.names],
@@ -53,18 +54,20 @@ def description(data: LoadedData) -> Description:
 
 
 def _target_lines(data: LoadedData) -> list[str]:
+    """Describe the target, and what looks wrong with it."""
     lines, sizes = [], data.classes
     if sizes:
+        n_rows = sum(sizes.values())
         examples = ", ".join(f"{label} {count}" for label, count in list(sizes.items())[:12])
         ellipsis = ", ..." if len(sizes) > 12 else ""
         lines.append(f"target {data.target!r}: {len(sizes)} classes ({examples}{ellipsis})")
         smallest = min(sizes.values())
         if len(sizes) == 1:
             lines.append(f"target {data.target!r} has one class only: nothing can be ranked for it")
-        elif len(sizes) > max(20, len(data.y) // 10):  # type: ignore[arg-type]
+        elif len(sizes) > max(20, n_rows // 10):
             lines.append(
-                f"target {data.target!r} has a class for every {len(data.y) / len(sizes):.1f} rows:"  # type: ignore[arg-type]
-                " is it a measurement, or an identifier?"
+                f"target {data.target!r} has a class for every {n_rows / len(sizes):.1f} rows: is "
+                "it a measurement, or an identifier?"
             )
         elif smallest < 5:
             lines.append(f"target {data.target!r} has a class with {smallest} rows only")
@@ -167,7 +170,7 @@ def _refused_tables(method: Method) -> str:
     """Return the kinds of tables that a method does not take."""
     parts = {
         "categories": "categorical" in method.kinds,
-        "gaps": method.missing,
+        "missing values": method.missing,
         "3+ classes": method.many_classes,
         "sparse tables": method.sparse,
     }
@@ -175,7 +178,7 @@ def _refused_tables(method: Method) -> str:
 
 
 def _parameter_meanings(doc: str) -> dict[str, str]:
-    """Return the first sentence on every parameter in a numpydoc docstring."""
+    """Return the first sentence on every parameter of a numpydoc docstring."""
     section = re.search(r"Parameters\n-+\n(.*?)(?:\n\n[A-Z]\w+\n-+\n|\Z)", doc, re.DOTALL)
     meanings: dict[str, str] = {}
     current: list[str] = []

@@ -1,4 +1,4 @@
-"""Commands that report mistakes in one line and end with the code that goes with them."""
+"""Commands that report an error in one line and end with its exit code."""
 
 import functools
 import inspect
@@ -16,17 +16,28 @@ MISTAKE, OWN_FAULT, INTERRUPTED = 2, 1, 130
 
 
 def make_command(
-    shared: Callable[..., None] | None = None, without: Sequence[str] = ()
+    shared: Callable[..., None] | None = None,
+    without: Sequence[str] = (),
+    stop_message: str = "featly: stopped; nothing was written",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: mistakes in one line, and the options of `shared` added.
+    """Make a command of a function: errors in one line, and the options of `shared` added.
 
-    A mistake of the user's ends in code 2, one of featly's in code 1.
+    A mistake of the user ends in code 2, a fault of featly in code 1, Ctrl-C in code 130.
+
+    Parameters
+    ----------
+    shared : function or None, default=None
+        Its parameters take the place of ``**shared`` among those of the command.
+    without : sequence of str, default=()
+        Parameters to leave out.
+    stop_message : str
+        The message after Ctrl-C, if the exception brings none.
     """
 
     def wrap_command(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(**options: Any) -> None:
-            _run(command, options)
+            _run(command, options, stop_message)
 
         parameters = dict(inspect.signature(command).parameters)
         if shared is not None:
@@ -40,7 +51,8 @@ def make_command(
     return wrap_command
 
 
-def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
+def _run(command: Callable[..., None], options: dict[str, Any], stop_message: str) -> None:
+    """Run a command; print its errors and warnings, and end with the exit code."""
     from featly.cli.printing import say, silence_broken_pipe
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -59,8 +71,7 @@ def _run(command: Callable[..., None], options: dict[str, Any]) -> None:
         silence_broken_pipe()
         raise typer.Exit(0) from None
     except KeyboardInterrupt as stopped:
-        farewell = getattr(stopped, "message", "") or getattr(command, "stop_message", "")
-        say(farewell or "featly: stopped; nothing was written")
+        say(getattr(stopped, "message", "") or stop_message)
         raise typer.Exit(INTERRUPTED) from None
     except MemoryError:
         say(

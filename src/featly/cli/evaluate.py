@@ -1,4 +1,4 @@
-"""``featly evaluate`` and ``featly study``: the quality of a selection on unseen rows."""
+"""``featly evaluate`` and ``featly study``: the quality of a selection on rows it never saw."""
 
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from featly.cli.options import (
 
 __all__ = ["evaluate", "study"]
 
-_PROTOCOL = "How methods are judged"
+_PROTOCOL = "How methods are evaluated"
 
 Processes = Annotated[
     int | None, typer.Option("--jobs", "-j", help="Processes; all cores by default.")
@@ -45,8 +45,8 @@ TestSize = Annotated[
 Shuffles = Annotated[
     int,
     typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
-                 help="Do it all again so many times with shuffled labels: does nothing do as "
-                 "well?"),
+                 help="Repeat everything so many times with shuffled labels, to see what chance "
+                 "reaches."),
 ]  # fmt: skip
 Sampler = Annotated[
     str | None,
@@ -58,7 +58,7 @@ RowGroups = Annotated[
     str | None,
     typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
                  help="The column that tells which rows belong together, such as the patient; "
-                 "they never straddle a split."),
+                 "a split never separates them."),
 ]  # fmt: skip
 SplitColumn = Annotated[
     str | None,
@@ -70,15 +70,19 @@ Seed = Annotated[
 ]  # fmt: skip
 
 
-@make_command(about_columns)
+@make_command(
+    about_columns,
+    stop_message="featly: stopped; with --output FOLDER what is done is kept, and the same command "
+    "goes on",
+)
 def evaluate(
     file: File,
     target: Target = None,
     methods: Annotated[
         str | None,
         typer.Option("--methods", "-m", metavar="NAMES", autocompletion=complete_method_or_auto,
-                     help="Which to judge: svm-rfe,f-test,none; auto is what 'featly advise' says, "
-                     "its alternatives and none. Left out: those that take the table."),
+                     help="Methods to evaluate: svm-rfe,f-test,none; auto is what 'featly advise' "
+                     "says, its alternatives and none. Left out: those that take the table."),
     ] = None,
     splits: Annotated[
         int | None,
@@ -122,39 +126,35 @@ def evaluate(
     quiet: Quiet = False,
     **shared: Any,
 ) -> None:  # fmt: skip
-    """Say how well methods predict, how stable they are, and whether differences are real.
+    """Measure how well methods predict, how stable they are, and whether differences are real.
 
     featly evaluate tumours.csv --target outcome --methods svm-rfe,f-test --splits 200
     """
     options = {**locals(), **shared}
-    from featly.cli import judging
+    from featly.cli import studies
     from featly.cli.printing import is_error_terminal, say
 
-    judging.check(options)
-    plan, advice = judging.plan(options)
+    studies.check_study_options(options)
+    plan, advice = studies.plan_study(options)
     if not quiet:
-        for line in judging.plan_lines(plan, advice):
+        for line in studies.plan_lines(plan, advice):
             say(line, "dim")
     results = plan.run(output, n_jobs=jobs, verbose=not quiet and is_error_terminal())
-    judging.show(
+    studies.show_results(
         results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet, advice=advice
     )
     if output is not None and not quiet:
         say(f"the results are in {output}; 'featly study show {output}' shows them again")
 
 
-evaluate.stop_message = (  # type: ignore[attr-defined]
-    "featly: stopped; with --output FOLDER what is done is kept, and the same command goes on"
-)
-
 study = typer.Typer(
-    help="Studies that are written down: run a plan, look at its results.", no_args_is_help=True
+    help="Run the plan of a study, or show its results again.", no_args_is_help=True
 )
 Plan = Annotated[str, typer.Argument(help="A plan in TOML.", metavar="PLAN.toml")]
 
 
 @study.command(name="run")
-@make_command()
+@make_command(stop_message="featly: stopped; what is done is kept, and the same command goes on")
 def run_plan(
     plan: Plan,
     output: Annotated[
@@ -175,27 +175,24 @@ def run_plan(
     """
     from pathlib import Path
 
-    from featly.cli import judging
+    from featly.cli import studies
     from featly.cli.printing import is_error_terminal, say
     from featly.study import read_plan
 
     study_plan = read_plan(plan)
     folder = Path(output) if output is not None else Path(plan).with_suffix("")
     if not quiet:
-        for line in judging.plan_lines(study_plan):
+        for line in studies.plan_lines(study_plan):
             say(line, "dim")
     results = study_plan.run(folder, n_jobs=jobs, verbose=not quiet and is_error_terminal())
-    judging.show(results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet)
+    studies.show_results(results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet)
     if not quiet:
         say(f"the results are in {folder}; 'featly study show {folder}' shows them again")
 
 
-run_plan.stop_message = "featly: stopped; what is done is kept, and the same command goes on"  # type: ignore[attr-defined]
-
-
 @study.command(name="show")
 @make_command()
-def show_results(
+def show(
     folder: Annotated[str, typer.Argument(help="Of a study.", metavar="FOLDER")],
     metric: Metric = "bcr",
     rule: Rule = "within-interval",
@@ -203,9 +200,9 @@ def show_results(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the results of a study again, by another metric or another rule if you like."""
-    from featly.cli import judging
+    """Show the results of a study again, also by another metric or another rule."""
+    from featly.cli.studies import show_results
     from featly.study import Results
 
-    judging.show(Results.open(folder), metric=metric, rule=rule, curves=curves, json=json,
-                 quiet=quiet)  # fmt: skip
+    results = Results.open(folder)
+    show_results(results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet)

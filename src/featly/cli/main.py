@@ -5,18 +5,15 @@ import gc
 import os
 import sys
 from contextlib import ExitStack
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from featly import __version__
-from featly.cli import advise as advising
-from featly.cli import combine as combining
-from featly.cli import evaluate as evaluating
-from featly.cli import prior as believing
-from featly.cli import redundancy as pairing
-from featly.cli import report as reporting
+from featly.cli.advise import advise
+from featly.cli.combine import combine
 from featly.cli.errors import MISTAKE, OWN_FAULT, make_command
+from featly.cli.evaluate import evaluate, study
 from featly.cli.options import (
     Cache,
     Dataset,
@@ -35,13 +32,20 @@ from featly.cli.options import (
     complete_column,
     complete_method,
 )
-from featly.cli.starting import check_method_options, fit_method, load_data
+from featly.cli.prior import prior_changes
+from featly.cli.redundancy import redundant_columns
+from featly.cli.report import report
 from featly.registry import METHODS
+
+if TYPE_CHECKING:
+    from featly.cli.deep import Deep
+    from featly.cli.load import LoadedData
+    from featly.cli.outcome import Outcome
 
 __all__ = ["app", "main", "run"]
 
 SHOWN = 20  # rows of a table on a terminal
-FEW_LISTS = 3  # that a terminal has room for beside one another
+FEW_LISTS = 3  # lists that fit beside one another on a terminal
 
 app = typer.Typer(
     name="featly",
@@ -54,10 +58,10 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; print the mistakes that typer finds in one line, too."""
+    """Run the command line; print an error of typer in one line, too."""
     from featly.cli.printing import say
 
-    # what the libraries load stays: looking through it for garbage takes a tenth of a short run
+    # the libraries' objects stay: to look through them for garbage takes a tenth of a short run
     gc.set_threshold(100_000, 50, 50)
     try:
         code = app(standalone_mode=False)
@@ -69,7 +73,7 @@ def main() -> None:
         text = " ".join(format_message().split()).rstrip(".")
         if context is not None and "such" in text and "ossible" not in text and "mean" not in text:
             text += f"; '{context.command_path} --help' lists what there is"
-        if text:  # empty where help was printed, because nothing was asked
+        if text:  # empty if help was printed because there were no arguments
             say(f"featly: {text}", "red")
         code = MISTAKE
     sys.exit(code or 0)
@@ -78,17 +82,16 @@ def main() -> None:
 def run() -> None:
     """Run the command line as a program of its own, and leave at once when it is done.
 
-    To take down an interpreter with all these libraries takes half a second, for nothing.
+    The regular exit of an interpreter with all these libraries takes half a second.
     """
     try:
         main()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else OWN_FAULT
     if "featly.study.run" in sys.modules:
-        sys.modules[
-            "featly.study.run"
-        ].stop_workers()  # else they keep the reader of a pipe waiting
-    atexit._run_exitfuncs()  # joblib's, which else would complain of folders left behind
+        # running workers would keep the reader of a pipe waiting
+        sys.modules["featly.study.run"].stop_workers()
+    atexit._run_exitfuncs()  # joblib's: else it warns of folders left behind
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -97,25 +100,12 @@ def run() -> None:
     os._exit(code)
 
 
-# ---- what commands do ----------------------------------------------------------------------------
-def _outcome(data: Any, fitted: Any, *, selected: bool) -> Any:
-    """Return the ranking, best first, with the names of the file."""
-    from featly.cli.outcome import Outcome
-
-    return Outcome(data.names, fitted, selected=selected)
-
-
-def _document(data: Any, name: str, ranker: Any) -> dict[str, Any]:
+# ---- shared by the commands ----------------------------------------------------------------------
+def _make_document(data: "LoadedData", name: str, ranker: Any) -> dict[str, Any]:
     """Return everything about a ranking but its rows, for machines."""
-    from featly.cli.job import OWN_OPTIONS
+    from featly.cli.method import OWN_OPTIONS
 
-    rows, width = data.X.shape
-    return {
-        "featly": __version__,
-        "file": data.table.source.strip("'"),
-        "rows": rows,
-        "columns": width,
-        "target": data.target,
+    return data.facts() | {
         "classes": data.classes,
         "method": name,
         "parameters": {k: v for k, v in ranker.get_params().items() if k not in OWN_OPTIONS},
@@ -124,7 +114,9 @@ def _document(data: Any, name: str, ranker: Any) -> dict[str, Any]:
     }
 
 
-def _terminal_heads(outcome: Any, ranker: Any, output: str | None) -> tuple[list[str], list[str]]:
+def _terminal_heads(
+    outcome: "Outcome", ranker: Any, output: str | None
+) -> tuple[list[str], list[str]]:
     """Return column heads for a terminal, without those of many lists, and a note on these."""
     from featly.cli.printing import is_output_terminal
 
@@ -136,34 +128,18 @@ def _terminal_heads(outcome: Any, ranker: Any, output: str | None) -> tuple[list
     return heads, [f"the position in each of the {len(lists)} lists is {location}"]
 
 
-def _save_ranking(document: dict[str, Any], outcome: Any, path: str) -> None:
+def _save_ranking(document: dict[str, Any], outcome: "Outcome", path: str) -> None:
     """Write a ranking as CSV, TSV or parquet, or with everything known about it as JSON."""
-    from featly.basics.atomic_file import whole_file
-    from featly.basics.json_text import as_json
-    from featly.io.write import check_ending, write_frame
+    from featly.cli.printing import save_result
 
-    if check_ending(path) == ".json":
-        with whole_file(path) as out:
-            out.write(as_json(_add_rows(document, outcome.records())).encode())
-        return
-    write_frame(outcome.frame(), path, inert=True)
+    save_result(path, lambda: _add_rows(document, outcome.records()), outcome.frame)
 
 
 def _add_rows(document: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the document with the rows of the ranking after the facts about the table."""
     last = {key: document[key] for key in ("selected", "prior") if key in document}
     first = {key: value for key, value in document.items() if key not in last}
-    return {**first, "ranking": rows, **last}
-
-
-def _check_output(path: str | None, *, json: bool = True) -> None:
-    """Raise an error for a bad file name before the work instead of after it."""
-    from featly.basics.atomic_file import check_writable
-    from featly.io.write import check_ending
-
-    if path is not None:
-        check_ending(path, json=json)
-        check_writable(path)
+    return first | {"ranking": rows} | last
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -213,14 +189,23 @@ def rank(
     """
     options = {**locals(), **shared}
     from featly.cli.changes import compare_without_prior
-    from featly.cli.printing import is_output_terminal, print_json, print_table, say
+    from featly.cli.load import load_data
+    from featly.cli.method import check_method_options, fit_method
+    from featly.cli.outcome import Outcome
+    from featly.cli.printing import (
+        check_output,
+        is_output_terminal,
+        print_json,
+        print_table,
+        say,
+    )
 
     check_method_options(options, auto=True)
-    _check_output(output)
+    check_output(output)
     with load_data(options, by_blocks=True) as data:
         name, ranker, seconds = fit_method(data, options)
-        outcome = _outcome(data, ranker, selected=False)
-        document = _document(data, name, ranker)
+        outcome = Outcome(data.names, ranker, selected=False)
+        document = _make_document(data, name, ranker)
         count = len(outcome)
         n_shown = (
             count if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
@@ -233,13 +218,13 @@ def rank(
         if output is not None:
             _save_ranking(document, outcome, output)
             if output == "-":
-                change.tell(options)
+                change.report(options)
                 return
             if not quiet:
                 say(f"the ranking is in {output}")
         if json:
             print_json(_add_rows(document, outcome.records(None if top is None else n_shown)))
-            change.tell(options)
+            change.report(options)
             return
         heads, notes = _terminal_heads(outcome, ranker, output)
         classes = ", ".join(f"{label} {n}" for label, n in data.classes.items())
@@ -247,7 +232,7 @@ def rank(
             notes = [f"{count - n_shown:,} more; --top 0 shows all", *notes]
         title = f"{name} for {data.target} ({classes})"
         print_table(heads, outcome.rows(n_shown, heads), title=title, note="; ".join(notes))
-        change.tell(options)
+        change.report(options)
 
 
 @app.command()
@@ -287,18 +272,27 @@ def select(
     """
     options = {**locals(), **shared}
     from featly.cli.changes import compare_without_prior
-    from featly.cli.printing import is_output_terminal, print_json, print_table, say
+    from featly.cli.load import load_data
+    from featly.cli.method import check_method_options, fit_method
+    from featly.cli.outcome import Outcome
+    from featly.cli.printing import (
+        check_output,
+        is_output_terminal,
+        print_json,
+        print_table,
+        say,
+    )
 
     check_method_options(options, auto=True)
-    _check_output(output, json=False)
-    _check_output(ranking)
+    check_output(output, json=False)
+    check_output(ranking)
     requested_count = _parse_count(count)
     with load_data(options, by_blocks=True) as data:
         _check_memory(data, requested_count, method)
         name, ranker, seconds = fit_method(data, options, requested_count)
-        outcome = _outcome(data, ranker, selected=True)
+        outcome = Outcome(data.names, ranker, selected=True)
         positions = outcome.positions.tolist()
-        document = _document(data, name, ranker)
+        document = _make_document(data, name, ranker)
         change = compare_without_prior(
             data, name, ranker, options, len(positions), seconds, files=[ranking]
         )
@@ -322,11 +316,11 @@ def select(
             print_table(names, rows, title=f"selected by {name}", note="; ".join(notes))
         elif output is None:  # in a pipe, the table itself
             _save_columns(data, positions, "-")
-        change.tell(options)
+        change.report(options)
 
 
-def _save_columns(data: Any, positions: list[int], output: str) -> None:
-    """Write the columns at these positions as they stand in the file."""
+def _save_columns(data: "LoadedData", positions: list[int], output: str) -> None:
+    """Write the columns at these positions, with their cells as in the file."""
     from featly.cli.stored import StoredFile
 
     if isinstance(data.table, StoredFile):
@@ -336,10 +330,12 @@ def _save_columns(data: Any, positions: list[int], output: str) -> None:
         data.table.save_columns([str(data.names[position]) for position in positions], output)
 
 
-def _check_memory(data: Any, requested_count: int | float | str | None, method: str | None) -> None:
+def _check_memory(
+    data: "LoadedData", requested_count: int | float | str | None, method: str | None
+) -> None:
     """Raise an error for a selection too large to be written, before the work."""
     from featly.basics.errors import ParameterError
-    from featly.cli.job import has_own_count
+    from featly.cli.method import has_own_count
     from featly.cli.stored import StoredFile
 
     if not isinstance(data.table, StoredFile):
@@ -384,17 +380,17 @@ def describe(
     layer: Layer = None,
     deep: Annotated[
         bool,
-        typer.Option("--deep", help="Also: how hard the classes are to tell apart, odd rows, "
+        typer.Option("--deep", help="Also how hard the classes are to tell apart, odd rows, and "
                      "columns that repeat others."),
     ] = False,
     against: Annotated[
         str | None,
-        typer.Option(help="With --deep: a second table with these columns. Does it differ?",
+        typer.Option(help="With --deep: a second table with these columns, to compare with.",
                      metavar="FILE"),
     ] = None,
     split_column: Annotated[
         str | None,
-        typer.Option(help="With --deep: a column that tells train from test rows. Do they differ?",
+        typer.Option(help="With --deep: a column that tells train from test rows, to compare them.",
                      metavar="COLUMN", autocompletion=complete_column),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="With --deep: of samples and shuffles.")] = 0,
@@ -403,12 +399,13 @@ def describe(
     quiet: Quiet = False,
     **shared: Any,
 ) -> None:  # fmt: skip
-    """Say what the columns of a table are, and what looks wrong.
+    """Describe the columns of a table, and what looks wrong with them.
 
     featly describe tumours.csv --target outcome --deep
     """
     options = {**locals(), **shared}
     from featly.cli.describe import description
+    from featly.cli.load import load_data
     from featly.cli.printing import is_output_terminal, print_json, print_table, say
 
     _check_deep_options(options)
@@ -439,8 +436,8 @@ def _check_deep_options(options: dict[str, Any]) -> None:
             raise ParameterError(f"--{name.replace('_', '-')} goes with --deep: add that")
 
 
-def _describe_deep(data: Any, options: dict[str, Any]) -> Any:
-    """Return the findings that ``--deep`` asks for."""
+def _describe_deep(data: "LoadedData", options: dict[str, Any]) -> "Deep":
+    """Return the findings of ``--deep``."""
     from featly.cli.deep import deep_description
     from featly.cli.printing import is_error_terminal, say
 
@@ -462,9 +459,10 @@ def _describe_deep(data: Any, options: dict[str, Any]) -> Any:
         )
 
 
-def _load_second_table(options: dict[str, Any]) -> Any:
-    """Load the table of ``--against``; it may lack the target, which is to be predicted."""
+def _load_second_table(options: dict[str, Any]) -> "LoadedData":
+    """Load the table of ``--against``, which may lack the target."""
     from featly.basics.errors import DataError
+    from featly.cli.load import load_data
 
     second_options = options | {"file": options["against"]}
     try:
@@ -484,7 +482,7 @@ def methods(
     ] = None,
     json: Json = False,
 ) -> None:
-    """List the methods: what each takes, what it costs, how well it is checked."""
+    """List the methods: the tables that each takes, its cost, and how well it is checked."""
     from featly.cli.describe import about_method, method_rows
     from featly.cli.printing import is_output_terminal, print_json, print_table
 
@@ -513,10 +511,10 @@ def methods(
     print_table(names, rows, note=note)
 
 
-app.command(name="advise")(advising.advise)
-app.command(name="evaluate")(evaluating.evaluate)
-app.command(name="report")(reporting.report)
-app.command(name="combine")(combining.combine)
-app.command(name="prior")(believing.prior_changes)
-app.command(name="redundancy")(pairing.redundant_columns)
-app.add_typer(evaluating.study, name="study")
+app.command(name="advise")(advise)
+app.command(name="evaluate")(evaluate)
+app.command(name="report")(report)
+app.command(name="combine")(combine)
+app.command(name="prior")(prior_changes)
+app.command(name="redundancy")(redundant_columns)
+app.add_typer(study, name="study")

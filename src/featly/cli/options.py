@@ -34,20 +34,20 @@ def complete_method(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return columns of the file that is on the line already."""
+    """Return the columns of the file that is on the line already, as far as they complete it."""
     from featly.io.read import column_names
 
-    # where the option has no value yet, the file is not sorted out from the other words
+    # as long as the option has no value, the file is among the other words
     words = [ctx.params.get("file"), *(word for word in ctx.args if not word.startswith("-"))]
     try:
         names = column_names(next(word for word in words if word))
-    except Exception:  # whatever is wrong with the file is told when the command runs
+    except Exception:  # the command reports what is wrong with the file
         return []
     return [name for name in names if name.startswith(incomplete)][:100]
 
 
 def complete_method_or_auto(incomplete: str) -> list[tuple[str, str]]:
-    """Return the same methods, and the word for the advised one."""
+    """Return the same methods, and the word "auto" for the advised one."""
     auto = [("auto", "what 'featly advise' says")] if "auto".startswith(incomplete) else []
     return [*auto, *complete_method(incomplete)]
 
@@ -68,7 +68,7 @@ TargetFile = Annotated[
 ]  # fmt: skip
 MemoryLimit = Annotated[
     str | None,
-    typer.Option(help="What may be held of the table: 2GB, 500MB; a quarter of what is free "
+    typer.Option(help="Memory for the table, such as 2GB or 500MB; a quarter of what is free "
                  "otherwise. With it, .parquet is read by blocks of columns, too.",
                  metavar="SIZE", rich_help_panel=_LARGE),
 ]  # fmt: skip
@@ -79,7 +79,7 @@ Device = Annotated[
 ]  # fmt: skip
 Cache = Annotated[
     str | None,
-    typer.Option(help="Keep packed columns and the search here: the next run starts at once, and "
+    typer.Option(help="Folder for packed columns and the search: the next run starts at once, and "
                  "goes on after Ctrl-C.", metavar="FOLDER", rich_help_panel=_LARGE),
 ]  # fmt: skip
 Dataset = Annotated[
@@ -109,7 +109,7 @@ Settings = Annotated[
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; all cores by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beside the result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the result.")]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(help="Columns whose numbers are labels: ward,site.", rich_help_panel=_COLUMNS,
@@ -158,31 +158,31 @@ Costs = Annotated[
 ]
 SchemaFile = Annotated[
     str | None,
-    typer.Option("--schema", help="All of this, and target, in a TOML file.", metavar="FILE.toml",
-                 rich_help_panel=_COLUMNS),
+    typer.Option("--schema", help="All of this, and the target, in a TOML file.",
+                 metavar="FILE.toml", rich_help_panel=_COLUMNS),
 ]  # fmt: skip
 Fill = Annotated[
     bool,
-    typer.Option("--fill", help="Fill gaps before ranking: medians, and a level 'missing'.",
-                 rich_help_panel=_COLUMNS),
+    typer.Option("--fill", help="Fill missing values before ranking: medians, and a level "
+                 "'missing'.", rich_help_panel=_COLUMNS),
 ]  # fmt: skip
 Missing = Annotated[
     list[str] | None,
-    typer.Option(help="Further cells that mean missing, such as -9.", metavar="CELLS",
+    typer.Option(help="Further cells that mean a missing value, such as -9.", metavar="CELLS",
                  rich_help_panel=_READING),
 ]  # fmt: skip
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the file.",
+    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; found from the file.",
                  rich_help_panel=_READING),
 ]  # fmt: skip
 Separator = Annotated[
     str | None,
-    typer.Option(help="What is between cells; seen from the file.", rich_help_panel=_READING),
+    typer.Option(help="What is between cells; found from the file.", rich_help_panel=_READING),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(help="Of a text file; seen from the file.", rich_help_panel=_READING),
+    typer.Option(help="Encoding of a text file; found from the file.", rich_help_panel=_READING),
 ]
 Header = Annotated[
     bool | None,
@@ -191,7 +191,7 @@ Header = Annotated[
 ]  # fmt: skip
 NFeatures = Annotated[
     int | None,
-    typer.Option("--n-features", help="Columns of a LIBSVM file, should its last be all 0.",
+    typer.Option("--n-features", help="Columns of a LIBSVM file, if the last ones are all 0.",
                  rich_help_panel=_READING, min=1),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The outcome of a method as rows of a table: no more rows are made than are shown."""
+"""The result of a method as rows of a table; rows are made when they are shown."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -6,32 +6,36 @@ from typing import Any
 import numpy as np
 
 from featly.basics.kinds import KINDS
+from featly.basics.typing import AnyArray, IntArray
 from featly.table.frames import DefaultNames
 
 __all__ = ["Outcome"]
 
 PIECE = 1 << 14  # rows that are made at a time
-MANY = 1 << 10  # names: of so many, reading all is quicker than finding each in its file
+MANY = 1 << 10  # of more names than so many, to read all is quicker than to look up each
 
 
 class Outcome:
     """Columns of a table, best first, under the names of their file.
 
-    Of five million columns, a terminal shows twenty. What is not shown is not made.
+    A table may have five million columns, of which a terminal shows twenty: only the rows that are
+    shown are made.
 
     Parameters
     ----------
     names : sequence of str
+        Names of the columns in the file.
     fitted : method
+        Fitted to the table.
     selected : bool
-        Whether to tell which are selected.
+        Whether there is a column that tells which are selected.
 
     Attributes
     ----------
     heads : list of str
-        What the columns of this table are called.
+        Names of the columns of this table.
     positions : int array
-        Positions of the columns that are selected, as they stand in the file.
+        Positions of the selected columns, in the order of the file.
     """
 
     def __init__(self, names: Sequence[str], fitted: Any, *, selected: bool) -> None:
@@ -47,8 +51,14 @@ class Outcome:
         self._by_column |= {name: getattr(fitted, f"{name}_") for name in fitted._extra}
         self._in_order = fitted._list_columns() if ranker else {}
         ranks = ["rank"] if ranker else []
-        self.heads = [*ranks, "feature", "kind", *self._by_column, *self._in_order]
-        self.positions = np.flatnonzero(support)
+        self.heads: list[str | Any | Any] = [
+            *ranks,
+            "feature",
+            "kind",
+            *self._by_column,
+            *self._in_order,
+        ]
+        self.positions: IntArray = np.flatnonzero(support)
 
     def __len__(self) -> int:
         return len(self._order)
@@ -58,7 +68,7 @@ class Outcome:
         """Names of the selected columns, best first."""
         return self._names_at(self._order[self._support[self._order]])
 
-    def _names_at(self, columns: np.ndarray) -> list[str]:
+    def _names_at(self, columns: AnyArray) -> list[str]:
         if len(columns) > MANY and not isinstance(self._names, DefaultNames):
             self._names = list(self._names)
         return [str(self._names[column]) for column in columns.tolist()]
@@ -108,14 +118,14 @@ class Outcome:
         import polars as pl
 
         if isinstance(self._names, DefaultNames):
-            numbers = pl.DataFrame({"place": self._order})
-            return numbers.select(pl.format("x{}", "place")).to_series()
+            numbers = pl.DataFrame({"position": self._order})
+            return numbers.select(pl.format("x{}", "position")).to_series()
         self._names = list(self._names)
         return pl.Series(self._names_at(self._order), dtype=pl.String)
 
 
-def _widen(values: np.ndarray) -> Any:
-    """Return whole numbers as int64, whatever a method counts in, and labels as they are."""
+def _widen(values: AnyArray) -> Any:
+    """Return whole numbers as int64, labels as a list, and other values as they are."""
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     return values.tolist() if values.dtype.kind == "O" else values

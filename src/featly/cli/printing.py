@@ -1,34 +1,58 @@
-"""Output of results: a table on a terminal, tab-separated cells in a pipe, or JSON.
+"""Output of results: a table on a terminal, tab-separated cells in a pipe, JSON, or a file.
 
-Results go to standard output, words about them to standard error.
+Results go to standard output, messages to standard error.
 """
 
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from featly.basics.json_text import as_json
 
-__all__ = ["is_error_terminal", "is_output_terminal", "print_json", "print_table", "say"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "amount",
+    "check_output",
+    "is_error_terminal",
+    "is_output_terminal",
+    "print_json",
+    "print_table",
+    "save_result",
+    "say",
+    "silence_broken_pipe",
+]
 
 PIECE = 1 << 13  # lines that are written at a time
 
 
+def amount(count: int, word: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> amount(1, "row"), amount(2011, "column")
+    ('1 row', '2,011 columns')
+    """
+    return f"{count:,} {word}{'s' * (count != 1)}"
+
+
 def is_output_terminal() -> bool:
-    """Return whether results are shown to a person."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def is_error_terminal() -> bool:
-    """Return whether a person reads what is said beside the results."""
+    """Return whether standard error is a terminal."""
     return sys.stderr.isatty()
 
 
 def say(text: str, style: str = "") -> None:
-    """Print words beside the results, on standard error."""
+    """Print a message on standard error."""
     if not is_error_terminal():
         print(text, file=sys.stderr)
         return
@@ -40,7 +64,7 @@ def say(text: str, style: str = "") -> None:
 def print_table(
     names: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", note: str = ""
 ) -> None:
-    """Print rows as a table for people, or as tab-separated cells in a pipe."""
+    """Print rows as a table on a terminal, or as tab-separated cells in a pipe."""
     if not is_output_terminal():
         lines = (_join_cells([_format_exact(cell) for cell in row]) for row in rows)
         sys.stdout.write(_join_cells(names))
@@ -89,10 +113,34 @@ def _format_short(cell: Any) -> str:
 
 
 def print_json(document: Any) -> None:
-    """Print a document as JSON; what is not finite becomes null."""
+    """Print a document as JSON; NaN and infinity become null."""
     sys.stdout.write(as_json(document))
 
 
+def check_output(path: str | None, *, json: bool = True) -> None:
+    """Raise an error for a file that cannot be written, before the work instead of after it."""
+    from featly.basics.atomic_file import check_writable
+    from featly.io.write import check_ending
+
+    if path is not None:
+        check_ending(path, json=json)
+        check_writable(path)
+
+
+def save_result(
+    path: str, make_document: Callable[[], Any], make_frame: Callable[[], "pl.DataFrame"]
+) -> None:
+    """Write a whole document as JSON, or its frame as CSV, TSV or parquet, by the ending."""
+    from featly.basics.atomic_file import whole_file
+    from featly.io.write import check_ending, write_frame
+
+    if check_ending(path) == ".json":
+        with whole_file(path) as out:
+            out.write(as_json(make_document()).encode())
+    else:
+        write_frame(make_frame(), path, inert=True)
+
+
 def silence_broken_pipe() -> None:
-    """Silence standard output whose reader has gone, also at exit."""
+    """Send standard output to nowhere when its reader has gone, also for the flush at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,8 @@
 """``featly prior``: the effect of a prior, measured on rows that were never seen."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +18,13 @@ from featly.cli.options import (
     about_columns,
     complete_column,
 )
-from featly.cli.starting import check_method_options, load_data
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from featly.cli.load import LoadedData
+    from featly.study import PriorReport
+    from featly.study.prior_words import Compared
 
 __all__ = ["prior_changes"]
 
@@ -61,31 +69,24 @@ def prior_changes(
     quiet: Quiet = False,
     **shared: Any,
 ) -> None:  # fmt: skip
-    """Say what a prior changed: the columns, how well they predict, how stable they are.
+    """Measure what a prior changes: the columns, how well they predict, how stable they are.
 
     featly prior tumours.csv --target outcome --prior genes.csv --size 30
     """
     options = {**locals(), **shared}
-    from featly.basics.atomic_file import check_writable, whole_file
-    from featly.basics.json_text import as_json
-    from featly.cli import beliefs
-    from featly.cli.printing import print_json, say
-    from featly.io.write import check_ending, write_frame
+    from featly.cli.load import load_data
+    from featly.cli.method import check_method_options
+    from featly.cli.printing import check_output, print_json, save_result, say
 
     check_method_options(options)
-    beliefs.check(options)
+    _check_options(options)
+    check_output(output)
+    # missing values are filled split by split, from the training rows
+    with load_data(options | {"fill": False}) as data:
+        report, name = _report_prior(data, options)
+        document = _make_document(data, name, report, options)
     if output is not None:
-        check_ending(output)
-        check_writable(output)
-    with load_data(options | {"fill": False}) as data:  # gaps are filled split by split
-        report, name = beliefs.report(data, options)
-        document = beliefs.document(data, name, report, options)
-    if output is not None:
-        if check_ending(output) == ".json":
-            with whole_file(output) as out:
-                out.write(as_json(document).encode())
-        else:
-            write_frame(beliefs.table(report), output, inert=True)
+        save_result(output, lambda: document, lambda: _rank_table(report))
         if output == "-":
             return
         if not quiet:
@@ -94,3 +95,131 @@ def prior_changes(
         print_json(document)
     else:
         print(report)
+
+
+# ---- options -------------------------------------------------------------------------------------
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Raise an error for impossible options before the file is read."""
+    from featly.cli.method import method_name
+
+    _parse_sizes(options["sizes"])
+    if options["method"] is not None:
+        _make_method(method_name(options["method"]), options)
+
+
+def _parse_sizes(text: str | None) -> list[int]:
+    from featly.basics.errors import ParameterError
+
+    try:
+        return [int(part) for part in text.split(",")] if text is not None else []
+    except ValueError:
+        raise ParameterError(
+            f"--sizes {text!r}: give numbers with commas, such as 8,16,64"
+        ) from None
+
+
+def _make_method(name: str, options: Mapping[str, Any]) -> Any:
+    """Make the method with its settings; ParameterError if it does not use a prior."""
+    from featly.basics.errors import ParameterError
+    from featly.cli.method import parse_settings
+    from featly.registry import METHODS, method_class
+
+    method = method_class(name)(**parse_settings(name, options["settings"] or []))
+    if "prior" not in method._uses:
+        names = [other_name for other_name, m in METHODS.items() if "prior" in m.uses]
+        raise ParameterError(f"{name} does not rank by a prior: use one of {', '.join(names)}")
+    return method
+
+
+# ---- the report ----------------------------------------------------------------------------------
+def _report_prior(data: "LoadedData", options: Mapping[str, Any]) -> tuple["PriorReport", str]:
+    """Return the report on a prior, and the name of the method."""
+    from featly.basics.errors import DataError, ParameterError
+    from featly.cli.method import choose_method, method_name, reword_for_file
+    from featly.cli.printing import is_error_terminal, say
+    from featly.study import prior_report
+
+    if not data.schema.prior:
+        raise ParameterError(
+            "there is no prior: say --prior FILE with lines such as 'TP53,10', or --prior-from "
+            "RANKING"
+        )
+    loud, fill = not options["quiet"], bool(options["fill"])
+    data.check_column(options["row_groups"], "--row-groups")
+    if options["method"] is not None:
+        name = method_name(options["method"])
+    else:
+        name = choose_method(data, fill=fill)
+        if loud:
+            say(f"method: {name} (--method chooses another)", "dim")
+    try:
+        report = prior_report(
+            _make_method(name, options),
+            data.X,
+            data.y,
+            schema=data.schema,
+            size=options["size"],
+            sizes=_parse_sizes(options["sizes"]),
+            splits=options["splits"],
+            learner=options["learner"],
+            fill=fill,
+            row_groups=options["row_groups"],
+            random_state=options["seed"],
+            n_jobs=options["jobs"],
+            verbose=loud and is_error_terminal(),
+        )
+    except DataError as problem:
+        raise type(problem)(reword_for_file(str(problem), data)) from None
+    if not hasattr(data.X, "columns"):  # a matrix has no names, but its file has
+        report = replace(report, names=[str(name) for name in data.names])
+    return report, name
+
+
+def _rank_table(report: "PriorReport") -> "pl.DataFrame":
+    """Return the ranks with and without the prior."""
+    frame: pl.DataFrame = replace(report, library=None).table()
+    return frame
+
+
+def _make_document(
+    data: "LoadedData", name: str, report: "PriorReport", options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the whole report, for machines."""
+    from featly.cli.changes import favoured_rows
+    from featly.study.prior_words import OPTIMISM
+
+    # the column of --row-groups is no column of the report
+    return data.facts() | {
+        "rows": report.n_rows,
+        "columns": len(report.names),
+        "classes": data.classes,
+        "method": name,
+        "notes": [*data.notes, *report.notes],
+        "size": report.size,
+        "splits": report.n_splits,
+        "seed": options["seed"],
+        "learner": report.learner,
+        "favoured": favoured_rows(
+            report.names, report.prior, report.rank_with, report.rank_without
+        ),
+        "common": report.common,
+        "came_in": report.came_in,
+        "went_out": report.went_out,
+        "figures": [
+            {"size": size, "figure": figure, **_comparison_entries(compared)}
+            for size, comparisons in report.figures.items()
+            for figure, compared in comparisons.items()
+        ],
+        "failures": report.results.failures.height,
+        "caution": OPTIMISM,
+        "ranking": _rank_table(report).to_dicts(),
+    }
+
+
+def _comparison_entries(compared: "Compared") -> dict[str, Any]:
+    return {
+        "with": compared.with_prior._asdict(),
+        "without": compared.without._asdict(),
+        "difference": compared.difference._asdict(),
+        "verdict": compared.verdict(),
+    }

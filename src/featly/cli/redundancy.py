@@ -1,9 +1,9 @@
-"""``featly redundancy``: columns of a table that tell the same, among all pairs of them."""
+"""``featly redundancy``: columns of a table that have much in common, among all pairs."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,16 +20,18 @@ from featly.cli.options import (
     about_columns,
     complete_column,
 )
-from featly.cli.starting import load_data
+
+if TYPE_CHECKING:
+    from featly.cli.load import LoadedData
 
 __all__ = ["redundant_columns"]
 
 SHOWN = 20  # rows of a table on a terminal
-NAMED = 4  # columns of a group that a terminal has room for
+NAMED = 4  # columns of a group that fit on a terminal
 THRESHOLD = 0.95
-LONG = 1e10  # multiplications: some tenths of a second, from which a bar is worth it
+LONG = 1e10  # multiplications above which a bar is shown: some tenths of a second
 MEASURES = ("pearson", "spearman", "information")
-# of the options about columns, those that say nothing about how alike two of them are
+# options about columns that make no difference to a comparison of two columns
 UNUSED = ("keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "fill")
 _OPTION = r"\b(threshold|neighbours|measure|discretizer|max_pairs|n_jobs)="
 
@@ -44,19 +46,19 @@ def redundant_columns(
     file: File,
     threshold: Annotated[
         float | None,
-        typer.Option(help=f"All pairs from this value on, up to 1. Left out: {THRESHOLD}.",
+        typer.Option(help=f"Pairs that reach this value, up to 1. Left out: {THRESHOLD}.",
                      metavar="VALUE"),
     ] = None,
     neighbours: Annotated[
         int | None,
         typer.Option("--neighbours", "-k", min=1, metavar="COUNT",
-                     help="Instead: the nearest columns of each, so many of them."),
+                     help="Instead of pairs: so many nearest columns of each column."),
     ] = None,
     measure: Annotated[
         str | None,
         typer.Option(metavar="NAME", autocompletion=complete_measure,
-                     help="pearson or spearman, correlations of the columns of numbers, without "
-                     "their sign; or information, for columns of all kinds. Left out: pearson."),
+                     help="pearson or spearman: absolute correlations of columns of numbers; or "
+                     "information, for columns of all kinds. Left out: pearson."),
     ] = None,
     groups: Annotated[
         bool, typer.Option("--groups", help="Groups of columns instead of pairs.")
@@ -71,10 +73,11 @@ def redundant_columns(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Save all of them: .csv, .json, .parquet."),
+        typer.Option("--output", "-o",
+                     help="Save all pairs, neighbours or groups: .csv, .json, .parquet."),
     ] = None,
     max_pairs: Annotated[
-        int, typer.Option(help="More than so many are a mistake.", min=1, metavar="COUNT")
+        int, typer.Option(help="More pairs than so many are an error.", min=1, metavar="COUNT")
     ] = 10_000_000,
     json: Json = False,
     jobs: Jobs = None,
@@ -85,11 +88,12 @@ def redundant_columns(
     layer: Layer = None,
     **shared: Any,
 ) -> None:  # fmt: skip
-    """Find columns that tell the same, among all pairs of them.
+    """Find columns that have much in common, among all pairs of them.
 
     featly redundancy tumours.csv --threshold 0.9 --output pairs.csv
     """
     options = {**locals(), **shared}
+    from featly.cli.load import load_data
     from featly.cli.printing import is_output_terminal, print_json, print_table, say
 
     _check_options(options)
@@ -100,14 +104,14 @@ def redundant_columns(
             for line in result.text().splitlines():
                 say(line)
         if output is not None:
-            _save(data, result, options)
+            _save_result(data, result, options)
             if output == "-":
                 return
             if not quiet:
                 noun = "groups" if groups else "neighbours" if neighbours else "pairs"
                 say(f"the {noun} are in {output}")
         if json:
-            print_json(_document(data, result, options))
+            print_json(_make_document(data, result, options))
             return
         heads, rows, count = _group_rows(result) if groups else _pair_rows(result)
         n_shown = (
@@ -118,14 +122,13 @@ def redundant_columns(
             print_table(heads, [row for row, _ in zip(rows, range(n_shown))], note=note)  # noqa: B905
 
 
-# ---- what was asked ------------------------------------------------------------------------------
+# ---- options and the table -----------------------------------------------------------------------
 def _check_options(options: dict[str, Any]) -> None:
     """Raise an error for impossible options before the file is read."""
-    from featly.basics.atomic_file import check_writable
     from featly.basics.errors import ParameterError
-    from featly.basics.resources import DEVICES
+    from featly.cli.method import check_device
+    from featly.cli.printing import check_output
     from featly.cli.stored import parse_memory_limit
-    from featly.io.write import check_ending
 
     threshold, measure = options["threshold"], options["measure"]
     if options["neighbours"] is not None:
@@ -136,24 +139,21 @@ def _check_options(options: dict[str, Any]) -> None:
         raise ParameterError(f"--threshold {threshold:g}: give a number above 0, and at most 1")
     if measure is not None and measure not in MEASURES:
         raise ParameterError(f"--measure {measure!r}: give {', '.join(MEASURES)}")
-    if options["device"] is not None and options["device"] not in DEVICES:
-        raise ParameterError(f"--device {options['device']!r}: give auto, cpu or cuda")
+    check_device(options["device"])
     parse_memory_limit(options["memory_limit"])
-    if options["output"] is not None:
-        check_ending(options["output"])
-        check_writable(options["output"])
+    check_output(options["output"])
 
 
 def _drop_memory_limit(options: dict[str, Any]) -> dict[str, Any]:
-    """Drop the memory limit for a file that is read whole: the comparison alone has it."""
+    """Drop the memory limit for a file that is read whole: it limits the comparison only."""
     from featly.cli.stored import is_stored
 
     by_blocks = is_stored(options["file"]) or options["file"].lower().endswith((".parquet", ".pq"))
     return options if by_blocks else options | {"memory_limit": None}
 
 
-def _take_comparable(data: Any, options: dict[str, Any]) -> Any:
-    """Return the table without columns that the measure does not take, and say which."""
+def _take_comparable(data: "LoadedData", options: dict[str, Any]) -> "LoadedData":
+    """Return the table without columns that the measure does not take; print a note on them."""
     from featly.basics.errors import DataError
     from featly.basics.kinds import CATEGORICAL
     from featly.cli.printing import say
@@ -190,10 +190,10 @@ def _take_comparable(data: Any, options: dict[str, Any]) -> Any:
     )
 
 
-def _compare(data: Any, options: dict[str, Any]) -> Any:
+def _compare(data: "LoadedData", options: dict[str, Any]) -> Any:
     """Return the redundancy of the columns, under the names of the file."""
     from featly.basics.errors import DataError, DeviceError, ParameterError
-    from featly.cli import job
+    from featly.cli.method import reword_for_file
     from featly.cli.printing import is_error_terminal
     from featly.cli.wording import reword_parameters
     from featly.diagnostics.redundancy import redundancy
@@ -216,7 +216,7 @@ def _compare(data: Any, options: dict[str, Any]) -> Any:
             verbose=is_long and not options["quiet"] and is_error_terminal(),
         )
     except DataError as problem:
-        message = _reword_options(job.reword_for_file(str(problem), data))
+        message = _reword_options(reword_for_file(str(problem), data))
         raise type(problem)(message) from None
     except (DeviceError, ParameterError) as problem:
         message = _reword_options(reword_parameters(str(problem)))
@@ -232,7 +232,7 @@ def _reword_options(message: str) -> str:
     return text.replace("max_pairs", "--max-pairs").replace("--n-jobs", "--jobs")
 
 
-# ---- what is shown -------------------------------------------------------------------------------
+# ---- output --------------------------------------------------------------------------------------
 def _pair_rows(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]:
     """Return heads, rows and number of pairs, or of columns with their neighbours."""
     frame = result.table()
@@ -253,33 +253,19 @@ def _group_rows(result: Any) -> tuple[list[str], Iterator[tuple[Any, ...]], int]
     return ["group", "representative", "n_columns", "others"], iter(rows), len(rows)
 
 
-def _save(data: Any, result: Any, options: dict[str, Any]) -> None:
-    from featly.basics.atomic_file import whole_file
-    from featly.basics.json_text import as_json
-    from featly.io.write import check_ending, write_frame
+def _save_result(data: "LoadedData", result: Any, options: dict[str, Any]) -> None:
+    from featly.cli.printing import save_result
 
-    path = options["output"]
-    if check_ending(path) == ".json":
-        with whole_file(path) as out:
-            out.write(as_json(_document(data, result, options)).encode())
-        return
-    write_frame(result.group_table() if options["groups"] else result.table(), path, inert=True)
+    save_result(
+        options["output"],
+        lambda: _make_document(data, result, options),
+        result.group_table if options["groups"] else result.table,
+    )
 
 
-def _document(data: Any, result: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _make_document(data: "LoadedData", result: Any, options: dict[str, Any]) -> dict[str, Any]:
     """Return everything about the redundancy, for machines."""
-    from featly import __version__
-
-    rows, width = data.X.shape
-    document = {
-        "featly": __version__,
-        "file": data.table.source.strip("'"),
-        "rows": rows,
-        "columns": width,
-        "target": data.target,
-        "measure": result.measure,
-        "notes": data.notes,
-    }
+    document = data.facts() | {"measure": result.measure, "notes": data.notes}
     if result.threshold is None:
         document["neighbours"] = result.table().to_dicts()
         return document

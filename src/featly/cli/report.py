@@ -1,4 +1,4 @@
-"""``featly report``: a page from a file, in one command."""
+"""``featly report``: a page on a file, its columns and its classes, in one command."""
 
 import shlex
 import sys
@@ -33,7 +33,12 @@ __all__ = ["report"]
 _PAGE = "The page"
 
 
-@make_command(about_columns, without=("format",))
+@make_command(
+    about_columns,
+    without=("format",),
+    stop_message="featly: stopped, and no report was written; with --keep-fits FOLDER what is done "
+    "is kept, and the same command goes on",
+)
 def report(
     file: File,
     target: Target = None,
@@ -44,8 +49,8 @@ def report(
     methods: Annotated[
         str | None,
         typer.Option("--methods", "-m", metavar="NAMES", autocompletion=complete_method,
-                     help="The one that makes the signature first, others to compare with after "
-                     "it: svm-rfe,jmi. Left out: what 'featly advise' says."),
+                     help="First the method that makes the signature, then others to compare with: "
+                     "svm-rfe,jmi. Left out: what 'featly advise' says."),
     ] = None,
     page_format: Annotated[
         str | None,
@@ -126,17 +131,16 @@ def report(
     """
     options = {**locals(), **shared, "format": input_format}
     from featly.cli.printing import is_error_terminal, say
-    from featly.cli.report_request import check, make_report
+    from featly.cli.report_request import check_report_options, make_report
 
-    check(options)
-    is_loud = not quiet
+    check_report_options(options)
 
     def print_note(text: str, style: str = "dim") -> None:
-        if is_loud:
+        if not quiet:
             say(text, style)
 
     options["command"] = shlex.join(["featly", *sys.argv[1:]])
-    result = make_report(options, print_note=print_note, verbose=is_loud and is_error_terminal())
+    result = make_report(options, print_note=print_note, verbose=not quiet and is_error_terminal())
     if figures is not None:
         written = result.save_figures(figures)
         print_note(f"{len(written)} figures are in {figures}", "")
@@ -147,9 +151,3 @@ def report(
     print_note(str(result.facts["summary"]), "")
     if output != "-":
         print_note(f"the report is in {output}", "")
-
-
-report.stop_message = (  # type: ignore[attr-defined]
-    "featly: stopped, and no report was written; with --keep-fits FOLDER what is done is kept, and "
-    "the same command goes on"
-)

@@ -1,15 +1,22 @@
-"""Conversion of ``featly report`` options to a report."""
+"""Options of ``featly report`` in, a report out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 import scipy.sparse
 
 from featly.basics.atomic_file import check_writable
 from featly.basics.errors import DataError, ParameterError
-from featly.cli import job, judging
-from featly.io.write import check_ending
+from featly.cli.load import LoadedData, Request, load
+from featly.cli.method import AUTO, advise_on_table, find_obstacles, reword_for_file
+from featly.cli.printing import amount, check_output
+from featly.cli.studies import (
+    check_study_options,
+    make_splitter,
+    parse_methods,
+    parse_rule,
+    parse_sizes,
+)
 from featly.registry import METHODS
 from featly.reports.build import report
 from featly.reports.pdf import find_browser, no_browser_error
@@ -17,25 +24,23 @@ from featly.reports.report import Report, check_extra, format_of
 from featly.study import Advice
 from featly.study.plan_files import make_sampler
 
-__all__ = ["check", "make_report"]
+__all__ = ["check_report_options", "make_report"]
 
 
-def check(options: dict[str, Any]) -> None:
+def check_report_options(options: dict[str, Any]) -> None:
     """Raise an error for impossible options before the file is read."""
     check_extra()
     kind = format_of(options["output"], options["page_format"])
     check_writable(options["output"])
     if kind == "pdf" and find_browser() is None:
         raise no_browser_error()
-    if options["ranking"] is not None:
-        check_ending(options["ranking"])
-        check_writable(options["ranking"])
-    judging.check(
+    check_output(options["ranking"])
+    check_study_options(
         options | {"rule": options["rule"] or "best", "sizes": options["sizes"] or "powers"}
     )
     if "," in (options["learner"] or ""):
         raise ParameterError(
-            f"--learner {options['learner']!r}: a report has one; 'featly evaluate' takes several"
+            f"--learner {options['learner']!r}: give one; 'featly evaluate' takes several"
         )
     if options["methods"] is not None and options["methods"].strip().startswith("none"):
         raise ParameterError(
@@ -46,20 +51,14 @@ def check(options: dict[str, Any]) -> None:
 def make_report(
     options: Mapping[str, Any], *, print_note: Callable[..., None], verbose: bool = False
 ) -> Report:
-    """Read the table, make the report, and write down in it where it came from."""
-    request_fields = [f.name for f in fields(job.Request)]
-    request_options = {
-        k: v for k, v in options.items() if k in request_fields and v is not None
-    } | {"fill": False}
-    with job.load(job.Request(**request_options), verbose=verbose) as data:
+    """Read the table, make the report, and add the file and the command to its facts."""
+    # missing values are filled split by split, from the training rows
+    with load(Request.from_options({**options, "fill": False}), verbose=verbose) as data:
         rows, columns = data.X.shape
-        print_note(
-            "; ".join([f"{data.table.source}: {rows:,} rows, {columns:,} columns", *data.notes])
-        )
-        for option in ("row_groups", "split_column"):
-            name = options[option]
-            if name is not None and name not in [str(n) for n in data.names]:
-                raise DataError(f"--{option.replace('_', '-')} {name!r} is no column of the table")
+        shape = f"{data.table.source}: {amount(rows, 'row')}, {amount(columns, 'column')}"
+        print_note("; ".join([shape, *data.notes]))
+        data.check_column(options["row_groups"], "--row-groups")
+        data.check_column(options["split_column"], "--split-column")
         methods = _read_methods(data, options)
         if isinstance(methods, Advice):
             print_note(f"signature by {methods.call()}, as advised: {methods.reasons[0]}")
@@ -73,10 +72,10 @@ def make_report(
                 methods=methods,
                 schema=data.schema,
                 splits=_read_splits(options),
-                sizes=None if options["sizes"] is None else judging.parse_sizes(options["sizes"]),
+                sizes=None if options["sizes"] is None else parse_sizes(options["sizes"]),
                 learner=options["learner"],
                 metric=options["metric"],
-                rule=None if options["rule"] is None else judging.parse_rule(options["rule"]),
+                rule=None if options["rule"] is None else parse_rule(options["rule"]),
                 fill=True if options["fill"] else None,
                 resample=make_sampler(options["resample"]),
                 null=options["null"],
@@ -92,7 +91,7 @@ def make_report(
                 verbose=verbose,
             )
         except DataError as problem:
-            raise type(problem)(job.reword_for_file(str(problem), data)) from None
+            raise type(problem)(reword_for_file(str(problem), data)) from None
         facts = result.facts
         facts["command"] = options["command"]
         facts["data"] |= {"file": name, "target": data.target, "notes": list(data.notes)}
@@ -101,21 +100,20 @@ def make_report(
     return result
 
 
-def _read_methods(data: job.LoadedData, options: Mapping[str, Any]) -> list[str] | Advice | None:
-    """Return the named methods, or advice; refuse a method that does not take the table."""
-    if options["methods"] is None or options["methods"].strip().lower() == job.AUTO:
+def _read_methods(data: LoadedData, options: Mapping[str, Any]) -> list[str] | Advice | None:
+    """Return the named methods, or advice; raise an error if one does not take the table."""
+    if options["methods"] is None or options["methods"].strip().lower() == AUTO:
         if options["split_column"] is not None:
-            return None  # the training rows alone may be asked, and the report will
-        return job.advise_on_table(data, row_groups=options["row_groups"], seed=options["seed"])
-    names = judging.parse_methods(options["methods"])
-    kinds = job._kind_examples(data)
-    # gaps are filled where the first method needs it, for all methods then
-    is_filled = options["fill"] or not METHODS[names[0]].missing
-    missing_column = None if is_filled else job._column_with_missing(data)
-    for name in names:
-        obstacles = (
-            [] if name == "none" else job.obstacles(METHODS[name], data, kinds, missing_column)
+            return None  # advice has to come from the training rows alone: the report sees to that
+        advice: Advice = advise_on_table(
+            data, row_groups=options["row_groups"], seed=options["seed"]
         )
+        return advice
+    names = parse_methods(options["methods"])
+    # if the first method needs missing values filled, they are filled for all methods
+    list_obstacles = find_obstacles(data, fill=options["fill"] or not METHODS[names[0]].missing)
+    for name in names:
+        obstacles = [] if name == "none" else list_obstacles(name)
         if obstacles:
             remedy = "add --fill, or leave it out" if "missing" in obstacles[0] else "leave it out"
             raise DataError(
@@ -135,4 +133,4 @@ def _read_splits(options: Mapping[str, Any]) -> Any:
         from featly.reports.build import SPLITS
 
         split_options["splits"] = SPLITS
-    return judging.make_splitter(split_options)
+    return make_splitter(split_options)

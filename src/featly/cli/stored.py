@@ -1,8 +1,7 @@
-"""Large files for the commands that read them by blocks of columns."""
+"""Large files, for the commands that read them by blocks of columns."""
 
 import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,27 +10,36 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.resources import free_memory, parse_bytes
+from featly.basics.typing import AnyArray
 from featly.cli.wording import reword_parameters
+from featly.io import TableFile, read_table
 from featly.io.stores import StoredTable
 
-__all__ = ["StoredFile", "is_stored", "parse_memory_limit", "read_target_file", "scan_file"]
+__all__ = [
+    "StoredFile",
+    "is_stored",
+    "no_target_error",
+    "parse_memory_limit",
+    "read_target_file",
+    "scan_file",
+]
 
 SUFFIXES = (".npy", ".bed", ".zarr", ".zarr.zip", ".h5", ".hdf5", ".h5ad")
-SHOWN = 8
-WRITTEN_BYTES = 40  # of a cell on its way into a file
+SHOWN = 8  # names in a message
+WRITTEN_BYTES = 40  # memory for a cell on its way into a file
 
 
 @dataclass
 class StoredFile:
-    """A table on disk in the place of a :class:`featly.io.read.TableFile`."""
+    """A table that stays on disk, with the attributes of :class:`featly.io.read.TableFile`."""
 
     X: StoredTable
-    y: np.ndarray | None
+    y: AnyArray | None
     target: str | None
     names: Sequence[str]
     source: str
     format: str
-    memory: int | None = None  # bytes that may be used
+    memory: int | None = None  # the memory limit in bytes, if there is one
     notes: list[str] = field(default_factory=list)
 
     def close(self) -> None:
@@ -76,7 +84,7 @@ class StoredFile:
 
 
 def _make_unique(names: list[str], target: str) -> list[str]:
-    """Return names of which none is there twice; variants without a name are all called '.'."""
+    """Number the repeated names: in a .bed file, all variants without a name are called '.'."""
     used, unique_names = {target}, []
     for name in names:
         candidate, number = name, 2
@@ -127,7 +135,21 @@ def scan_file(
 ) -> StoredFile:
     """Open a large file and its target: one of its columns, or a file of its own.
 
-    `text_format` says how a text file with the target is written.
+    Parameters
+    ----------
+    file : str
+    target : str or None
+        Name of the column to predict.
+    target_file : str or None
+        File with the class of every row.
+    dataset, layer : str or None, default=None
+        Which matrix of the file.
+    without : sequence of str, default=()
+        Columns to leave out.
+    memory_limit : str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+    text_format : mapping or None, default=None
+        Separator, encoding, header and missing cells of a target file that is text.
     """
     options = {"dataset": dataset, "layer": layer, "without": without}
     if target is not None and target_file is None:
@@ -145,10 +167,7 @@ def scan_file(
             name, y = read_target_file(
                 target_file, target, table.name, table.n_rows, text_format or {}
             )
-        stored_file = StoredFile(
-            table, _labels(y), name, table.names, table.name, table.kind, limit
-        )
-        return stored_file
+        return StoredFile(table, _labels(y), name, table.names, table.name, table.kind, limit)
     except BaseException:
         table.close()
         raise
@@ -163,20 +182,20 @@ def _scan(file: str, limit: int | None, options: dict[str, Any]) -> StoredTable:
             try:
                 return scan(file, memory_limit=limit, **set_options)
             except DataError as problem:
-                # only a matrix that is sparse by rows has to be turned, which takes memory
+                # only a matrix that is sparse by rows is transposed, which takes memory
                 if not str(problem).startswith("memory_limit is for"):
                     raise
         return scan(file, **set_options)
     except DataError as problem:
         message = reword_parameters(str(problem))
-        if " cannot be read by columns: " in message:  # --memory-limit has asked for it
+        if " cannot be read by columns: " in message:  # it is read so because of --memory-limit
             message += ", or leave --memory-limit out"
         raise type(problem)(message) from None
 
 
 def no_target_error(table: StoredFile) -> DataError:
-    """Return the error for a table whose classes are not given."""
-    offered = list(getattr(table.X, "_beside", list)())
+    """Return the error for a table without a target, with the options that give one."""
+    offered = list(getattr(table.X, "_target_names", list)())
     if table.format == "bed":
         offered = ["phenotype", "sex"]
     remedy = "name a file with the class of every row by --target-file"
@@ -194,13 +213,13 @@ def no_target_error(table: StoredFile) -> DataError:
 # ---- the target ----------------------------------------------------------------------------------
 def read_target_file(
     file: str, target: str | None, source: str, n_rows: int, text_format: Mapping[str, Any]
-) -> tuple[str, np.ndarray]:
-    """Read the class of every row: from a vector of NumPy, or a column of a table."""
+) -> tuple[str, AnyArray]:
+    """Read the name of the target and the class of every row, from .npy or a column of a table."""
     if Path(file).suffix.lower() == ".npy":
         if any(value for value in text_format.values()):
             raise ParameterError(
-                f"how text is written (--header, --separator, ...) is of no use for {file!r}: "
-                "leave it out"
+                f"--header, --separator, --encoding and --missing are not for {file!r}, which is "
+                "no text: leave them out"
             )
         name, y = target or Path(file).stem, _read_vector(file)
     else:
@@ -215,12 +234,13 @@ def read_target_file(
     return name, np.asarray(y)
 
 
-def _read_vector(file: str) -> np.ndarray:
+def _read_vector(file: str) -> AnyArray:
     from featly.io.stores.files import DiskFile
 
-    DiskFile(file).close()  # whatever is wrong with the file is told in its words
+    DiskFile(file).close()  # raises its own errors if the file cannot be read
     try:
-        labels = np.load(file, mmap_mode="r", allow_pickle=False)  # it may be the wrong file
+        # by mmap: if it is the wrong file, it may be large
+        labels = np.load(file, mmap_mode="r", allow_pickle=False)
         if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biufUS":
             raise ValueError
     except (ValueError, EOFError):
@@ -235,19 +255,18 @@ def _read_vector(file: str) -> np.ndarray:
 
 def _read_column(
     file: str, target: str | None, text_format: Mapping[str, Any]
-) -> tuple[str, np.ndarray]:
-    from featly.io import read_table
-
+) -> tuple[str, AnyArray]:
     try:
-        return _target_column(read_table(file, target=target, **text_format), target)
+        return _target_column(read_table(file, target=target, **text_format))
     except DataError as problem:
-        # a file of one column has nothing left without it: then it is the column
+        # if the file has one column only, that is the target
         if target is None or "no column but the target" not in str(problem):
             raise
-        return _target_column(read_table(file, **text_format), None)
+        return _target_column(read_table(file, **text_format))
 
 
-def _target_column(table: Any, target: str | None) -> tuple[str, np.ndarray]:
+def _target_column(table: TableFile) -> tuple[str, AnyArray]:
+    """Return the target of a table, or its only column."""
     with table:
         if table.y is not None:
             return str(table.target), table.y
@@ -263,8 +282,8 @@ def _target_column(table: Any, target: str | None) -> tuple[str, np.ndarray]:
         return str(table.names[0]), labels
 
 
-def _labels(y: np.ndarray | None) -> np.ndarray | None:
-    """Return labels as people write them: text, and whole numbers without decimals."""
+def _labels(y: AnyArray | None) -> AnyArray | None:
+    """Return labels as they are printed: bytes as text, and whole numbers without decimals."""
     if y is None:
         return None
     if y.dtype.kind == "S":
@@ -272,40 +291,3 @@ def _labels(y: np.ndarray | None) -> np.ndarray | None:
     if y.dtype.kind == "f" and np.isfinite(y).all() and (y == np.floor(y)).all():
         return y.astype(np.int64)
     return y
-
-
-# ---- progress ------------------------------------------------------------------------------------
-class ReadProgress:
-    """Progress of reading a table, in columns, for methods that have no bar of their own.
-
-    Parameters
-    ----------
-    table : StoredTable
-    progress : callable
-        Called with (columns read, columns in all); what is read again is counted again.
-    """
-
-    def __init__(self, table: StoredTable, progress: Callable[[int, int], Any]) -> None:
-        self.table, self.progress = table, progress
-        self._done, self._lock = 0, threading.Lock()
-        self._own = {name: getattr(table, name) for name in ("read", "frame")}
-
-    def __enter__(self) -> "ReadProgress":
-        for name, function in self._own.items():
-            setattr(self.table, name, self._count_reads(function))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in self._own:
-            delattr(self.table, name)
-
-    def _count_reads(self, function: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
-        def read_and_count(low: int, high: int) -> Any:
-            block = function(low, high)
-            with self._lock:
-                self._done += high - low
-                passes = max(1, -(-self._done // self.table.n_features))
-                self.progress(self._done, passes * self.table.n_features)
-            return block
-
-        return read_and_count

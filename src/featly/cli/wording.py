@@ -1,4 +1,4 @@
-"""Messages of the library about parameters, reworded for the command line."""
+"""Messages of the library about parameters, reworded as messages about options."""
 
 import re
 

@@ -1,1 +1,1 @@
-"""Many rankings into one, many classes into problems of two, and back."""
+"""Combine rankings into one, and many classes from problems of two classes."""

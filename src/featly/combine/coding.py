@@ -1,4 +1,4 @@
-r"""Many classes as a matrix of problems of two, and five ways to read the answers back.
+r"""Many classes as a matrix of problems of two classes, and five decodings of their answers.
 
 .. math::
 
@@ -29,32 +29,32 @@ Loss = Callable[[FloatArray], FloatArray]
 DECODINGS = ("hamming", "loss", "sum", "sum-threshold", "probability-sum")
 LOSSES: dict[str, Loss] = {
     "hinge": lambda z: np.maximum(0.0, 1.0 - z),
-    "exponential": lambda z: -z,  # its logarithm: totals are kept as logarithms
+    "exponential": lambda z: -z,  # the logarithm of the loss; totals are logarithms too
     "logistic": lambda z: np.logaddexp(0.0, -2.0 * z),
 }
 NEAR = 1e-10  # totals that differ by no more than this share are equal
-LARGEST = 1e150  # a margin that still can be doubled and added up
+LARGEST_MARGIN = 1e150  # so that sums do not overflow
 
 
 def code_matrix(
     kind: str | npt.ArrayLike, n_classes: int, classes: npt.ArrayLike | None = None
 ) -> IntArray:
-    """Return the problems of two classes that many are split into, one a row.
+    """Return the code matrix of problems of two classes, one a row.
 
     Parameters
     ----------
     kind : {"ovo", "ova"} or array of shape (n_problems, n_classes)
         Every pair of classes; every class against the rest; or a matrix, which is checked. Two
-        classes are one problem, either way.
+        classes are one problem with both.
     n_classes : int
     classes : sequence or None, default=None
-        What the classes are called in errors; None counts them from 0.
+        Names of the classes in error messages; None numbers them from 0.
 
     Returns
     -------
     code : int64 array of shape (n_problems, n_classes)
         +1 for the classes of the positive side, -1 for those of the negative side, 0 for the
-        others. In "ovo" and "ova" the class that is named first is positive.
+        others. In "ovo" and "ova" the first class of a problem is positive.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def decode(
 ) -> FloatArray:
     r"""Return scores of all classes from the answers to all problems.
 
-    With :math:`q_{sy}` the probability of the side that class y is on in problem s, that is
+    With :math:`q_{sy}` the probability of the side of class y in problem s, that is
     :math:`p_s` for :math:`M_{sy} = 1` and :math:`1 - p_s` for -1, the scores are
 
     .. math::
@@ -122,7 +122,7 @@ def decode(
         Margins for "hamming" and "loss", positive for the positive side; otherwise, and for
         "hamming" with a threshold, probabilities of the positive side.
     code : int array of shape (n_problems, n_classes)
-        Of :func:`code_matrix`.
+        From :func:`code_matrix`.
     decoding, loss, threshold
         As in :class:`DecodedClassifier`.
 
@@ -130,22 +130,22 @@ def decode(
     -------
     scores : float array of shape (n_rows, n_classes)
         Larger is better. Classes whose totals equal the best one up to rounding have its score, so
-        that ``argmax`` finds the first of them.
+        ``argmax`` gives the first of them.
 
     Notes
     -----
-    One class against the rest: the loss of class y differs from that of the others only by
-    :math:`L(h_y) - L(-h_y)`, which falls strictly with :math:`h_y` for all three losses; so "loss"
-    chooses the largest margin, whichever the loss. In the same way "sum" differs only by
+    With one class against the rest, the loss of class y differs from that of the others only by
+    :math:`L(h_y) - L(-h_y)`, which falls strictly with :math:`h_y` for all three losses. So "loss"
+    chooses the largest margin for any of the losses. Likewise "sum" differs only by
     :math:`2 p_y` and chooses the largest probability.
 
-    "probability-sum" is the book's for one against the rest, of which it says that the same row
-    can be claimed by several classifiers, "one for each", and that the cumulative sum of
-    probabilities decided. It is read so: a classifier claims a row for a class if it tells that
-    class alone from others and its probability is above the threshold; being in the rest is no
-    claim, since the rest is not a class. For one against the rest the largest probability wins
-    here as well, so there the three sums differ in their scores only. Elsewhere they do not decide
-    alike.
+    "probability-sum" is from the book by Bolón-Canedo et al., for one class against the rest. The
+    book says that the same row can be claimed by several classifiers, "one for each", and that the
+    cumulative sum of probabilities decides. This is implemented as follows: a classifier claims a
+    row for a class if it tells that class alone from others and its probability is above the
+    threshold; the rest is not a class and is never claimed. For one class against the rest the
+    largest probability wins here as well, so there the three sums differ in their scores only. For
+    other codes they may choose different classes.
 
     References
     ----------
@@ -157,7 +157,7 @@ def decode(
 
     Examples
     --------
-    Three pairs of three classes. Two weak answers outvote a strong one, or do not.
+    Three pairs of three classes: by "hamming" two weak answers outvote a strong one, by "loss" not.
 
     >>> from featly.combine.decoding import code_matrix, decode
     >>> margins, ovo = [[0.2, 0.1, 3.0]], code_matrix("ovo", 3)
@@ -184,8 +184,8 @@ def decode(
         0.0,
         matrix,
     )
-    silent = ~scores.any(axis=1)
-    scores[silent] = _sum_terms(h[silent], 1 - h[silent], 0.0, matrix)
+    is_zero = ~scores.any(axis=1)
+    scores[is_zero] = _sum_terms(h[is_zero], 1 - h[is_zero], 0.0, matrix)
     return _settle_ties(scores, scores.max(axis=1, keepdims=True))
 
 
@@ -193,7 +193,7 @@ def decode(
 def _sum_terms(
     positive: FloatArray, negative: FloatArray, other: float, code: IntArray
 ) -> FloatArray:
-    """Sum the terms of every class, those of its own side, problem after problem."""
+    """Sum the terms of the side of every class over the problems."""
     total = np.zeros((len(positive), code.shape[1]))
     for s, row in enumerate(code):
         total[:, row == 1] += positive[:, [s]]
@@ -232,12 +232,12 @@ def _settle_ties(scores: FloatArray, size: FloatArray) -> FloatArray:
 
 
 def _single_class_sides(code: IntArray) -> IntArray:
-    """Ignore the sides of a code that hold several classes."""
-    lonely = np.zeros_like(code)
+    """Return a code with 0 for the sides that hold several classes."""
+    single_sides = np.zeros_like(code)
     for side in (1, -1):
         single = (code == side).sum(axis=1) == 1
-        lonely[single] += np.where(code[single] == side, side, 0)
-    return lonely
+        single_sides[single] += np.where(code[single] == side, side, 0)
+    return single_sides
 
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def check_rule(
     code: IntArray | None = None,
     classes: npt.ArrayLike | None = None,
 ) -> None:
-    """Refuse an unknown decoding, options that it does not have, and a code it cannot use."""
+    """Refuse an unknown decoding, options that it does not use, and a code that it cannot use."""
     if not isinstance(decoding, str) or decoding not in DECODINGS:
         raise ParameterError(f"decoding={decoding!r}: give one of {', '.join(DECODINGS)}")
     if loss is not None:
@@ -277,9 +277,10 @@ def check_rule(
                 f"threshold={threshold!r}: give a number from {lowest:g} to below 1"
             )
     if code is not None and decoding == "probability-sum":
-        never = np.flatnonzero(~_single_class_sides(code).any(axis=0))
-        if len(never):
-            label = int(never[0]) if classes is None else np.asarray(classes).tolist()[never[0]]
+        unclaimed = np.flatnonzero(~_single_class_sides(code).any(axis=0))
+        if len(unclaimed):
+            first = int(unclaimed[0])
+            label = first if classes is None else np.asarray(classes).tolist()[first]
             raise ParameterError(
                 f"code: no problem tells class {label!r} alone from others, as "
                 "decoding='probability-sum' needs: use decoding='sum' or 'sum-threshold'"
@@ -303,17 +304,17 @@ def _check_code(
             f"code has {matrix.shape[1]} columns, but there are {n_classes} classes: give a column "
             "for each class"
         )
-    odd = np.argwhere(~np.isin(matrix, (-1, 0, 1)))
-    if len(odd):
-        s, k = odd[0]
+    invalid = np.argwhere(~np.isin(matrix, (-1, 0, 1)))
+    if len(invalid):
+        s, k = invalid[0]
         raise ParameterError(
             f"code: row {s}, column {k} is {matrix[s, k]:g}: give +1, -1 or 0 (ignored)"
         )
     for side, sign in ((1, "+1"), (-1, "-1")):
-        short = np.flatnonzero(~(matrix == side).any(axis=1))
-        if len(short):
+        incomplete = np.flatnonzero(~(matrix == side).any(axis=1))
+        if len(incomplete):
             raise ParameterError(
-                f"code: row {short[0]} has no {sign}: every problem needs both sides"
+                f"code: row {incomplete[0]} has no {sign}: every problem needs both sides"
             )
     labels = list(range(matrix.shape[1])) if names is None else list(names)
     seen: dict[bytes, int] = {}
@@ -340,11 +341,11 @@ def _check_outputs(outputs: npt.ArrayLike, n_problems: int, margins: bool) -> Fl
             f"{n_problems} columns, one for each problem of the code"
         )
     if margins:
-        good, rule = np.abs(answers) <= LARGEST, "a margin is a finite number"
+        is_valid, rule = np.abs(answers) <= LARGEST_MARGIN, "a margin is a finite number"
     else:
-        good = (answers >= -NEAR) & (answers <= 1 + NEAR)
+        is_valid = (answers >= -NEAR) & (answers <= 1 + NEAR)
         rule = "a probability lies between 0 and 1"
-    if not good.all():
-        row, s = np.argwhere(~good)[0]
+    if not is_valid.all():
+        row, s = np.argwhere(~is_valid)[0]
         raise DataError(f"outputs: row {row}, problem {s} is {answers[row, s]:g}: {rule}")
     return answers if margins else np.clip(answers, 0.0, 1.0)

@@ -1,4 +1,4 @@
-r"""A classifier of many classes made of classifiers of two, by a code matrix.
+r"""A classifier of many classes made of classifiers of two classes, by a code matrix.
 
 .. math::
 
@@ -14,12 +14,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, needs_margins
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
@@ -30,7 +31,7 @@ __all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
 
 
 class DecodedClassifier(ClassifierMixin, BaseEstimator):
-    r"""A classifier of many classes made of classifiers of two, by a code matrix.
+    r"""A classifier of many classes made of classifiers of two classes, by a code matrix.
 
     A copy of `estimator` learns every problem of the matrix: the classes with +1 against those
     with -1, without the rows of classes with 0. The answers :math:`h_s(x)` of all problems to a
@@ -38,32 +39,33 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
 
     - "hamming": the class whose column of the matrix disagrees with the fewest signs. With
       ``code="ovo"`` this is the vote of the pairs.
-    - "loss": the class with the smallest loss in total, if the row were of that class.
-    - "sum", "sum-threshold", "probability-sum": the class with the largest sum of probabilities:
-      all that speak for it; those above the threshold; those above it of problems that tell the
+    - "loss": the class with the smallest total loss, if the row were of that class.
+    - "sum", "sum-threshold", "probability-sum": the class with the largest sum of probabilities of
+      its side: of all; of those above the threshold; of those above it in problems that tell the
       class alone from others, which is meant for one class against the rest.
 
-    What is added up to the same total, up to rounding, is tied; then the class that is sorted
-    first wins.
+    Totals that are equal up to rounding tie; then the class that is sorted first wins.
 
     Parameters
     ----------
     estimator : classifier
-        Any with the interface of scikit-learn, for two classes. What it takes for a table, this
-        takes: data frames reach it as frames.
+        Any with the interface of scikit-learn, for two classes. It gets the table as it is, so
+        data frames if it takes them.
     code : {"ovo", "ova"} or int array of shape (n_problems, n_classes), default="ovo"
         Every pair of classes, every class against the rest, or a matrix of +1, -1 and 0 with
         columns in the order of the sorted classes. See :func:`code_matrix`.
     decoding : str, default="hamming"
-        One of the five.
+        "hamming", "loss", "sum", "sum-threshold" or "probability-sum".
     loss : {"hinge", "exponential", "logistic"}, callable or None, default=None
-        For "loss" only: the loss of a margin, None is "hinge". A callable gets and gives an array.
+        For "loss" only: the loss of a margin, None is "hinge". A callable gets and returns an
+        array.
     threshold : float or None, default=None
         For "sum-threshold" and "probability-sum", from 0 to below 1; None is 0.5. With "hamming",
         from 0.5: a side counts as the answer if its probability is above the threshold, else the
         problem has no answer; None takes the sign of the margin.
     n_jobs : int or None, default=None
-        Threads, over the problems; None is all cores. The result does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
+        Problems run side by side.
 
     Attributes
     ----------
@@ -71,12 +73,12 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
     code_ : int array of shape (n_problems, n_classes)
         The code matrix.
     problems_ : list of str
-        What each problem tells apart: "a vs b", "a vs rest", "a, b vs c".
+        The sides of each problem: "a vs b", "a vs rest", "a, b vs c".
     estimators_ : list of classifiers
-        One a problem. They know the classes 1 (the positive side) and 0.
+        One for each problem, with the classes 1 (the positive side) and 0.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     See Also
     --------
@@ -85,18 +87,18 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     `decoding`, `loss` and `threshold` may be changed after ``fit``, with ``set_params``: they are
-    read when rows are predicted, and the problems that were learnt stay as they are. So five
-    decodings cost one fit.
+    used when rows are predicted, and the fitted problems do not depend on them. So one fit serves
+    five decodings.
 
-    The margin of a problem is what ``decision_function`` says. A learner with probabilities only
-    has the margin :math:`2p - 1`. The logarithm of the odds, which the exponential and the
-    logistic loss are made for, would be infinite in every pure leaf of a tree, and several
-    infinite totals cannot be compared. With :math:`2p - 1` the hinge loss decides as "sum" does;
-    and ``loss=lambda z: -np.log((1 + z) / 2)`` multiplies the probabilities, where none is 0.
-    "hamming" takes the bare decision of a learner that has neither.
+    The margin of a problem is that of ``decision_function``. A learner with probabilities only has
+    the margin :math:`2p - 1`. The log-odds, for which the exponential and the logistic loss are
+    made, would be infinite in every pure leaf of a tree, and several infinite totals cannot be
+    compared. With :math:`2p - 1` the hinge loss chooses the same class as "sum", and
+    ``loss=lambda z: -np.log((1 + z) / 2)`` multiplies the probabilities if none is 0. "hamming"
+    uses the predicted class of a learner that has neither.
 
     Some learners of scikit-learn share one random generator with all threads of the process
-    (LinearSVC, and whatever else is built on liblinear): their problems are learnt one by one.
+    (LinearSVC and others that use liblinear): their problems are fitted one after the other.
 
     References
     ----------
@@ -124,7 +126,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
     >>> model.set_params(decoding="loss").predict([[0.5], [5.5], [20.0]]).tolist()
     ['low', 'middle', 'high']
 
-    Columns that are cut, chosen and learnt from for each pair of classes by themselves:
+    Columns cut and chosen for each pair of classes by itself:
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from featly import CFS
@@ -133,6 +135,9 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
     >>> pairs.fit(X, y).problems_
     ['high vs low', 'high vs middle', 'low vs middle']
     """
+
+    code_: IntArray
+    classes_: AnyArray
 
     def __init__(
         self,
@@ -177,7 +182,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         code = code_matrix(self.code, len(classes), classes)
         check_rule(self.decoding, self.loss, self.threshold, code, classes)
         self.classes_, self.code_ = classes, code
-        self.problems_ = [_label(row, classes) for row in code]
+        self.problems_: list[str] = [_label(row, classes) for row in code]
 
         def learn(s: int) -> Any:
             side = code[s, codes]
@@ -188,7 +193,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
             except DataError as error:
                 raise DataError(f"in the rows of {self.problems_[s]}: {error}") from None
 
-        self.estimators_ = self._map_problems(learn)
+        self.estimators_: list[Any] = self._map_problems(learn)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -204,7 +209,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
             Those of :func:`decode`; for two classes the second less the first.
         """
         check_is_fitted(self)
-        self._check_decoding()  # another one than that of the fit, it may be
+        self._check_decoding()  # it may have changed since fit
         check_rule(self.decoding, self.loss, self.threshold, self.code_, self.classes_)
         X = self._table(X, reset=False)
         margins = needs_margins(self.decoding, self.threshold)
@@ -248,7 +253,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         """Refuse an unknown rule, and one that needs outputs that the learner does not have."""
         check_rule(self.decoding, self.loss, self.threshold)
         learner = self.estimator
-        steps = getattr(learner, "steps", [("", learner)])  # of a pipeline the last one speaks
+        steps = getattr(learner, "steps", [("", learner)])  # the last one of a pipeline predicts
         name = type(steps[-1][1]).__name__
         if self.decoding == "loss":
             if not (hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")):
@@ -270,11 +275,11 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _table(self, X: Any, *, reset: bool) -> Any:
-        """Check X as far as rows are taken from it; its cells are a matter of the learner."""
+        """Check X as far as rows are taken from it; the learner checks its cells."""
         refuse_shapes(X)
         if not is_frame(X):
             if not hasattr(X, "dtype") and np.asarray(X).dtype.kind in "OUS":
-                X = np.array(X, dtype=object)  # text must not make text of the numbers beside it
+                X = np.array(X, dtype=object)  # numpy would turn numbers beside text into text
             sparse = "csr" if get_tags(self).input_tags.sparse else False
             X = check_array(
                 X,
@@ -288,10 +293,10 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def _map_problems(self, work: Callable[[int], Any]) -> list[Any]:
-        """Work on every problem, by threads.
+        """Work on every problem in threads.
 
-        Not by those of ``run_blocks``: a learner that waits for a thread of the same pool would
-        wait for ever. Inside joblib's, ``n_jobs=None`` of the learner means one thread.
+        They are not those of ``run_blocks``: a learner that waits for a thread of the same pool
+        would wait for ever. In those of joblib, ``n_jobs=None`` of the learner means one thread.
         """
         count = len(self.code_)
         threads = 1 if _has_shared_generator(self.estimator) else min(n_threads(self.n_jobs), count)
@@ -307,8 +312,7 @@ def _learner_outputs(learner: Any, X: Any, margins: bool) -> FloatArray:
         if decisions.size != len(decisions):
             raise DataError(
                 f"decision_function of {type(learner).__name__} gave shape {decisions.shape} for "
-                "two "
-                "classes: one value a row is expected"
+                "two classes: one value a row is expected"
             )
         return decisions.ravel()
     if hasattr(learner, "predict_proba"):

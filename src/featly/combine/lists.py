@@ -1,6 +1,6 @@
 """Lists of features as a table of positions, checked and completed.
 
-Positions are kept doubled, as whole numbers: features that tie share the mean of their places,
+Positions are stored doubled, as whole numbers: features that tie have the mean of their positions,
 which is a whole number or a half. Sums of whole numbers do not depend on the order of the lists.
 """
 
@@ -24,11 +24,11 @@ class Lists:
     Attributes
     ----------
     doubled : int64 array of shape (n_features, n_lists)
-        Twice the position; 0 where a list says nothing of a feature.
+        Twice the position; 0 if a list does not hold a feature.
     lengths : int64 array of shape (n_lists,)
-        The places of each list.
+        Number of positions of each list.
     counts : int64 array of shape (n_features,)
-        The lists that hold each feature.
+        Number of lists that hold each feature.
     """
 
     doubled: IntArray
@@ -52,7 +52,7 @@ def read_lists(positions: npt.ArrayLike, unlisted: str) -> Lists:
     positions : array of shape (n_features, n_lists)
         1 = best, NaN = not in that list.
     unlisted : {"last", "unknown"}
-        Features that a list omits share the places after it, or nothing is known of them.
+        Features that a list omits share the positions after it, or have none.
     """
     table = _check_table(positions)
     p, n_lists = table.shape
@@ -103,16 +103,15 @@ def _read_list(column: FloatArray, j: int) -> tuple[IntArray, int]:
         raise DataError(f"list {j + 1} holds no feature: leave it out")
     listed_positions = column if length == len(column) else column[listed]
     doubled = np.zeros(len(column), np.int64)
-    if (
-        listed_positions.min() >= 1 and listed_positions.max() <= length
-    ):  # most often a permutation: no need to sort
+    # most often a permutation, which needs no sorting
+    if listed_positions.min() >= 1 and listed_positions.max() <= length:
         whole = listed_positions.astype(np.int64)
         if (whole == listed_positions).all() and np.bincount(whole, minlength=length + 1)[1:].all():
             doubled[listed] = 2 * whole
             return doubled, length
     order = np.argsort(listed_positions, kind="stable")
     ranked = listed_positions[order]
-    # a group of equal positions shares the mean of the places it takes
+    # equal positions share the mean of the ranks that they take
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
     stops = np.append(starts[1:], length)
     shared = np.repeat(starts + 1 + stops, stops - starts)
@@ -136,7 +135,7 @@ def positions_of(
     Parameters
     ----------
     lists : iterable of sequences of names
-        Each with the best feature first.
+        Each list has the best feature first.
     names : iterable of names or None, default=None
         All features, in the order of the rows; None takes those in any list, in order of their
         first appearance.
@@ -144,9 +143,9 @@ def positions_of(
     Returns
     -------
     positions : float array of shape (n_features, n_lists)
-        1 = best, NaN where a list does not hold the feature.
+        1 = best, NaN if a list does not hold the feature.
     names : list
-        Of the rows.
+        Names of the rows.
 
     Examples
     --------

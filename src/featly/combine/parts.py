@@ -1,6 +1,6 @@
 """Many classes as problems of two: every pair of classes, or every class against the rest.
 
-A ranking for each of the problems, and one list from all of them.
+Each of the problems has a ranking, and the rankings are combined into one.
 
 Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass feature selection via
 list combination, *Expert Systems with Applications* 88, 205-216.
@@ -36,11 +36,11 @@ class Part:
     Attributes
     ----------
     key : (class, class), or class
-        The two labels; for a class against the rest its own.
+        The two labels; for a class against the rest, the label of the class.
     label : str
         The same in words: "a vs b", "a vs rest".
     problem : callable
-        Makes the problem, for a number of threads.
+        Called with a number of threads, it returns the problem.
     """
 
     key: Any
@@ -58,10 +58,10 @@ def check_decomposition(name: str, value: Any) -> None:
 
 
 def decompose(problem: Problem, decomposition: str) -> list[Part]:
-    """Return the problems of two classes that a problem of many is made of.
+    """Return the problems of two classes that make up a problem of many.
 
-    Two classes are one problem, either way. Where two problems would have the same label, as with
-    a class that is called "b vs c", the classes are put between quotes.
+    Two classes are one problem with any decomposition. If two problems would have the same label,
+    as with a class called "b vs c", the classes are put between quotes.
     """
     classes = problem.classes.tolist()
     against_rest = decomposition == "ova" and len(classes) > 2
@@ -70,11 +70,11 @@ def decompose(problem: Problem, decomposition: str) -> list[Part]:
         words = [text(label) for label in classes]
         if against_rest:
             labels = [f"{word} vs rest" for word in words]
-            clear = "rest" not in words
+            is_unambiguous = "rest" not in words
         else:
             labels = [f"{words[a]} vs {words[b]}" for a, b in pairs]
-            clear = len(set(labels)) == len(labels)
-        if clear:
+            is_unambiguous = len(set(labels)) == len(labels)
+        if is_unambiguous:
             break
     if against_rest:
         return [
@@ -100,8 +100,8 @@ def rank_by_classes(
 ) -> Ranking:
     """Rank for every problem of two classes, and combine the rankings into one.
 
-    Columns to keep come first in every list, so their positions say nothing: the rule sees the
-    others alone.
+    Columns to keep come first in every list, so their positions carry no information: the rule
+    combines the others only.
 
     Parameters
     ----------
@@ -110,18 +110,17 @@ def rank_by_classes(
     problem : Problem
     decomposition : {"ovo", "ova"}
     n_jobs, verbose
-        Threads, over the problems where there are enough of them; the bar counts problems.
+        Threads, used for whole problems if there are enough of them; the progress counts problems.
     method, k, tie_sd
         See :func:`featly.combine.rankings.combine_rankings`.
     """
     parts = decompose(problem, decomposition)
     p, keep = problem.source.n_features, problem.columns.keep
-    # what makes no sense is refused before the work
+    # raise errors before the work
     n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
-    threads = 1 if problem.on_device else n_threads(n_jobs)  # one device does one at a time
-    parts_in_parallel = (
-        1 < threads < 2 * len(parts)
-    )  # else there are more threads than problems can use
+    threads = 1 if problem.on_device else n_threads(n_jobs)  # a device computes one at a time
+    # with more threads than problems can use, each problem gets all of them
+    parts_in_parallel = 1 < threads < 2 * len(parts)
     inner_jobs = 1 if parts_in_parallel else n_jobs
     rankers = [_copy_for_part(ranker, part, problem.classes, inner_jobs) for part in parts]
     positions = np.empty((p, len(parts)), order="F")
@@ -153,7 +152,7 @@ def rank_by_classes(
     options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
     try:
         order, scores, ties = _combine(positions, keep, method, **options)
-    except KeyboardInterrupt:  # the lists are there: they are combined by what takes no time
+    except KeyboardInterrupt:  # combine the lists by a rule that takes no time
         stopped = True
         order, scores, ties = _combine(positions, keep, "average-sd")
     ranking = Ranking(
@@ -177,7 +176,7 @@ def rank_by_classes(
 def _combine(
     positions: FloatArray, keep: AnyArray, method: str, **options: Any
 ) -> tuple[IntArray, FloatArray, int]:
-    """Return order, scores and ties by a rule, columns to keep first, by their mean position."""
+    """Return order, scores and ties by a rule; columns to keep come first, by mean position."""
     free = np.setdiff1d(np.arange(len(positions)), keep)
     front = keep[best_first(-positions[keep].mean(axis=1))]
     scores = np.zeros(len(positions))
@@ -215,9 +214,9 @@ def _copy_for_part(ranker: Any, part: Part, classes: AnyArray, n_jobs: int | Non
 def _positions(ranking: Ranking, keep: AnyArray, *, greedy: bool) -> FloatArray:
     """Return positions of columns in a list, from 1; columns that tie share their mean.
 
-    In a list, they stand in the order of the table. Were these positions counted, the left column
-    would be better in every list, and so in all of them together. Where a score depends on the
-    columns chosen before, equal scores alone are no tie.
+    Tied columns are listed in the order of the table. With these positions the left column would be
+    better in every list, and so in all of them together. If a score depends on the columns chosen
+    before (`greedy`), equal scores alone are no tie.
     """
     order = ranking.order
     ranks = np.arange(1.0, len(order) + 1)

@@ -47,31 +47,31 @@ RULES = (
     "robust-rank",
     "stuart",
 )
-_OPTIONS = {  # that only some rules have
+_OPTIONS = {  # options of some rules only: default and rules
     "k": (None, ("k-first",)),
     "tie_sd": ("larger", ("average-sd", "third-quartile-sd")),
     "constant": (60, ("reciprocal-rank",)),
 }
-_SAFE = 1 << 62  # whole numbers below it are added in int64
-_DRAWS = 9_999  # of random lists, for the p-values of Stuart's Q
+_LARGEST_INT64 = 1 << 62  # larger numbers are Python's own
+_N_DRAWS = 9_999  # random lists for the p-values of Stuart's Q
 
 
 @dataclass(frozen=True)
 class CombinedRanking:
-    """One ranking made of many.
+    """A ranking combined from several.
 
     Attributes
     ----------
     order : int64 array of shape (n_features,)
         Features, best first.
     ranking : int64 array of shape (n_features,)
-        Of every feature, 1 = best; a permutation.
+        Rank of every feature, 1 = best; a permutation.
     scores : float64 array of shape (n_features,)
         The rule's own statistic, larger is better.
     ties : int
-        How many features share their score with another, before any tie rule.
+        Number of features that share their score with another, before any tie rule.
     p_values : float64 array of shape (n_features,) or None
-        Probability of ranks as good in random lists, where the rule has one.
+        Probability of ranks as good in random lists; None if the rule has none.
     """
 
     order: IntArray
@@ -98,26 +98,27 @@ def combine_rankings(
     Parameters
     ----------
     positions : array of shape (n_features, n_lists)
-        The position of every feature in every list: 1 = best, the mean of their places where some
-        tie (as ``scipy.stats.rankdata`` gives it), NaN where the list does not hold the feature.
+        The position of every feature in every list: 1 = best, the mean of their positions if some
+        tie (as in ``scipy.stats.rankdata``), NaN if the list does not hold the feature.
     method : str, default="k-first"
         The rule; see the notes.
     k : int, float or None, default=None
-        Of "k-first": how many places of a list count. A count, a fraction in (0, 1] of the
-        features, or None for a tenth; at least 1.
+        For "k-first": number of positions of a list that count. A count, a fraction in (0, 1] of
+        the features, or None for a tenth; at least 1.
     tie_sd : {"larger", "smaller"}, default="larger"
-        Of "average-sd" and "third-quartile-sd": which standard deviation goes first among equals.
+        For "average-sd" and "third-quartile-sd": which standard deviation is first among equals.
     unlisted : {"last", "unknown"}, default="last"
-        What a list means by leaving a feature out; see the notes.
+        The meaning of a feature that a list leaves out; see the notes.
     constant : float, default=60
-        Of "reciprocal-rank": what is added to a position; at least 0.
+        For "reciprocal-rank": the number added to a position; at least 0.
     p_values : bool, default=True
-        Whether "robust-rank" and "stuart" are to say how sure they are. For "stuart" that takes
-        most of the time, and minutes for hundreds of lists.
+        Whether "robust-rank" and "stuart" compute p-values. For "stuart" that takes most of the
+        time, and minutes for hundreds of lists.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar of the rules that compare pairs; a callable gets (done, total).
+        True shows a progress bar; a function is called with (done, total).
+        Only the rules that compare pairs report progress.
 
     Returns
     -------
@@ -143,45 +144,45 @@ def combine_rankings(
     "stuart"              :math:`-\log_{10} Q`                            mean of r
     ====================  ==============================================  =====================
 
-    *K-first*: k = p - 1 is the mean of r itself, k = p orders as it does. A small k is close to
-    "best".
+    *K-first*: with k = p - 1 the score is the mean of r, and k = p gives the same order. A small k
+    is close to "best".
 
     *Condorcet* is Copeland's rule: a feature defeats another where more lists put it before. The
     paper's words, "a feature wins over another if it is ranked higher in the considered list",
-    would compare within each list; the sum over the lists is then Borda's count, the average once
-    more. That it means majorities is seen from its many ties.
+    would compare within each list; the sum over the lists is then Borda's count, which is the
+    average again. Its many ties show that majorities are meant.
 
-    *Schulze* counts winning votes. The paper's paths of "strictly decreasing weights" are a slip:
-    the strength of a path is that of its weakest link, whatever their order. The paper names no
-    rule for ties; the mean of r is ours.
+    *Schulze* counts winning votes. The paper's paths of "strictly decreasing weights" are a
+    mistake: the strength of a path is that of its weakest link, in any order. The paper has no rule
+    for ties; the mean of r is featly's.
 
     *Robust rank aggregation* takes the order statistic of the relative ranks that is the least
     likely in M random lists, :math:`\rho`; its p-value is :math:`\min(1, M \rho)`. *Stuart's* Q is
-    the probability of all order statistics at once. It is no p-value, as a small Q is not as rare
-    as Q says; `p_values` are found by 9,999 draws of M random ranks with a fixed seed, and so are
-    never below 0.0001. In both, features that tie in a list have the last of the places they
-    share, so that no p-value is too small. They hold for lists that are independent of each other;
-    lists made from the same rows are not, and their p-values are too small.
+    the probability of all order statistics at once. It is no p-value: a small Q is more frequent
+    than Q. `p_values` are computed from 9,999 draws of M random ranks with a fixed seed, so they
+    are never below 0.0001. In both rules, features that tie in a list have the last of the
+    positions they share, so that no p-value is too small. P-values are valid for lists that are
+    independent of each other; for lists made from the same rows they are too small.
 
-    If every list puts a before b, so does every rule. The statistic itself may tie in "k-first",
-    where both lie behind place k everywhere: then the tie rule decides. "condorcet" and "schulze"
-    put a feature first that defeats all others, and one last that all others defeat; the other
-    rules need not.
+    If every list puts a before b, so does every rule. In "k-first" the statistic may tie if both
+    are behind position k in every list: then the tie rule decides. "condorcet" and "schulze" put a
+    feature first that defeats all others, and one last that all others defeat; the other rules need
+    not.
 
     A list may leave features out. With ``unlisted="last"`` they come after those it holds, and
-    share the mean of the remaining places; a feature may be in no list at all. With
-    ``unlisted="unknown"`` the list says nothing of them: r is relative to the length L of the
+    share the mean of the remaining positions; a feature may be in no list at all. With
+    ``unlisted="unknown"`` they are unknown to the list: r is relative to the length L of the
     list, 1 - pos / L; means, SDs, percentiles are over the lists that hold the feature; a k above
     the length of a list is that length, a fraction is of each list's length; "reciprocal-rank" is
-    M times the mean, "borda" p times the mean of r; "robust-rank" has the number of the feature's
-    own lists in the place of M; two features are compared by the lists that hold both. There,
-    unanimous lists need not be followed: a feature may be left out of those that would have lifted
-    it. "stuart" needs every feature in equally many lists then, as values of Q compare for the same
-    M only.
+    M times the mean, "borda" p times the mean of r; "robust-rank" uses the number of the feature's
+    own lists instead of M; two features are compared by the lists that hold both. Then a
+    rule need not agree with unanimous lists, because a feature may be missing from lists that would
+    have raised it. "stuart" then needs every feature in equally many lists, because values of Q are
+    comparable for the same M only.
 
-    Whole numbers are compared, not rounded ones, wherever a rule is made of sums of positions, so
-    the order of the lists never matters. Speed: all but "condorcet" and "schulze" are linear in
-    the features; these compare every pair, and "schulze" needs 1.25 bytes a pair.
+    Rules that are sums of positions compare exact whole numbers, so the order of the lists never
+    matters. Time is linear in the number of features, except for "condorcet" and "schulze", which
+    compare every pair; "schulze" needs 1.25 bytes a pair.
 
     References
     ----------
@@ -251,7 +252,7 @@ def check_rule(
     k: int | float | None = None,
     tie_sd: str = "larger",
 ) -> int:
-    """Refuse what the rule cannot do before lists are made; return k of "k-first".
+    """Refuse options that the rule cannot use, before lists are made; return k of "k-first".
 
     Examples
     --------
@@ -282,7 +283,7 @@ def _check_options(method: str, **options: Any) -> None:
 
 
 def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
-    """Return how many positions count in each list."""
+    """Return the number of positions that count in each list."""
     whole = isinstance(k, Integral) and not isinstance(k, bool)
     if k is None:
         k = 0.1
@@ -293,8 +294,8 @@ def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
             f"k={k!r}: give a whole number from 1, a fraction in (0, 1], or None for a tenth"
         )
     if whole:
-        return np.minimum(lengths, int(k))
-    return np.maximum(1, np.floor(lengths * float(k) + 0.5).astype(np.int64))
+        return np.asarray(np.minimum(lengths, int(k)))
+    return np.asarray(np.maximum(1, np.floor(lengths * float(k) + 0.5).astype(np.int64)))
 
 
 def _is_number(value: Any) -> bool:
@@ -308,7 +309,7 @@ def _check_constant(constant: Any) -> float:
 
 
 def _statistic(lists: Lists, method: str) -> tuple[np.ndarray, int]:
-    """The score of a rule on r, as whole numbers over a common denominator."""
+    """Return the scores of a rule on r, as whole numbers over a common denominator."""
     values, common = _relative_scores(lists)
     if method == "best":
         return values.max(axis=1), common
@@ -319,24 +320,24 @@ def _statistic(lists: Lists, method: str) -> tuple[np.ndarray, int]:
 
 
 def _k_first_scores(lists: Lists, first: IntArray) -> tuple[np.ndarray, int]:
-    """The mean of max(0, 1 - pos / (k + 1)), as whole numbers over a common denominator."""
+    """Return means of max(0, 1 - pos / (k + 1)), as whole numbers over a common denominator."""
     return _mean(*_linear_scores(lists, first + 1), lists.counts)
 
 
 def _relative_scores(lists: Lists) -> tuple[np.ndarray, int]:
-    """r = 1 - pos / L, as whole numbers over a common denominator."""
+    """Return r = 1 - pos / L, as whole numbers over a common denominator."""
     return _linear_scores(lists, lists.lengths)
 
 
 def _linear_scores(lists: Lists, spans: IntArray) -> tuple[np.ndarray, int]:
-    """``max(0, 1 - pos / span)`` as whole numbers over a common denominator; 0 where unlisted.
+    """Return max(0, 1 - pos / span) as whole numbers over a denominator; 0 if not listed.
 
-    They are Python's own where 64 bits would not hold the sums and squares made of them.
+    They are Python's own integers if sums or squares of them would overflow int64.
     """
     common = 2 * math.lcm(*np.unique(spans).tolist())
     p, n_lists = lists.doubled.shape
     largest = common * n_lists * int(_weights(lists.counts).max())
-    kind = np.int64 if largest * max(largest, p) < _SAFE else object
+    kind = np.int64 if largest * max(largest, p) < _LARGEST_INT64 else object
     values = np.maximum(0, 2 * spans - lists.doubled).astype(kind)
     values *= np.array([common // (2 * int(span)) for span in spans], kind)
     values[lists.doubled == 0] = 0
@@ -344,35 +345,35 @@ def _linear_scores(lists: Lists, spans: IntArray) -> tuple[np.ndarray, int]:
 
 
 def _weights(counts: IntArray) -> np.ndarray:
-    """Weights that make sums over differently many lists comparable."""
+    """Return weights that make sums over different numbers of lists comparable."""
     if (counts == counts[0]).all():
         return np.ones(1, np.int64)
     return math.lcm(*np.unique(counts).tolist()) // counts.astype(object)
 
 
 def _mean(values: np.ndarray, common: int, counts: IntArray) -> tuple[np.ndarray, int]:
-    """Means over the lists that hold a feature, as whole numbers over a common denominator."""
+    """Return means over the lists of a feature, as whole numbers over a common denominator."""
     weights = _weights(counts)
     scale = common * int(weights[0]) * int(counts[0])
     return values.sum(axis=1) * weights.astype(values.dtype), scale
 
 
 def _third_quartile(values: np.ndarray, counts: IntArray) -> np.ndarray:
-    """Four times the 75th percentile; entries of lists without the feature are below all others."""
+    """Return four times the 75th percentile; entries without the feature are the smallest."""
     ranked = np.sort(values, axis=1)
     rank, quarters = np.divmod(3 * (counts - 1), 4)
     rank += values.shape[1] - counts
     rows = np.arange(len(values))
     above = np.minimum(rank + 1, values.shape[1] - 1)
-    return (4 - quarters) * ranked[rows, rank] + quarters * ranked[rows, above]
+    return np.asarray((4 - quarters) * ranked[rows, rank] + quarters * ranked[rows, above])
 
 
 def _spread(lists: Lists) -> np.ndarray:
-    """The variances of r up to a common factor, over all the lists that hold a feature."""
+    """Return the variances of r over the lists of a feature, up to a common factor."""
     values, _ = _relative_scores(lists)
     counts = lists.counts.astype(values.dtype)
     centred = counts * (values * values).sum(axis=1) - values.sum(axis=1) ** 2
-    return centred * _weights(lists.counts).astype(values.dtype) ** 2
+    return np.asarray(centred * _weights(lists.counts).astype(values.dtype) ** 2)
 
 
 def _divide_scores(whole: np.ndarray, scale: int) -> FloatArray:
@@ -390,28 +391,27 @@ def _count_votes(
 
 
 def _check_memory(p: int, n_lists: int) -> None:
-    """Refuse a number of features whose pairs would not fit in memory."""
+    """Refuse a number of features whose pairs do not fit in memory."""
     needed = p * p * (math.ceil(n_lists.bit_length() / 8) + 0.25)
     try:
         installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not told on every system
+    except (AttributeError, OSError, ValueError):  # not known on every system
         return
     if needed > installed:
         raise ParameterError(
             f"'schulze' compares every pair of {p} features, which needs "
             f"{needed / 2**30:.0f} GB, and this machine has {installed / 2**30:.0f}: use "
-            "'condorcet', "
-            "or combine only the features that 'k-first' puts first"
+            "'condorcet', or combine only the features that 'k-first' puts first"
         )
 
 
 def _reciprocal_sums(lists: Lists, constant: float) -> FloatArray:
-    """Sums of 1 / (constant + pos), the small terms first: the order of lists does not matter."""
+    """Return sums of 1 / (constant + pos), small terms first: list order does not matter."""
     with np.errstate(divide="ignore"):
         terms = np.where(lists.doubled > 0, 1 / (constant + lists.doubled / 2), 0.0)
     terms.sort(axis=1)
     n_lists = terms.shape[1]
-    return np.cumsum(terms, axis=1)[:, -1] * (n_lists / lists.counts)
+    return np.asarray(np.cumsum(terms, axis=1)[:, -1] * (n_lists / lists.counts))
 
 
 def _order_statistic_evidence(
@@ -427,22 +427,22 @@ def _order_statistic_evidence(
         return evidence, 1, np.minimum(1.0, np.exp(logs)) if p_values else None
     n_lists = int(lists.counts[0])
     if (lists.counts != n_lists).any():
-        odd = int(np.flatnonzero(lists.counts != n_lists)[0])
+        other = int(np.flatnonzero(lists.counts != n_lists)[0])
         raise ParameterError(
             f"'stuart' with unlisted='unknown' needs every feature in equally many lists, "
-            f"but feature 0 is in {n_lists} and feature {odd} in {lists.counts[odd]}: use "
+            f"but feature 0 is in {n_lists} and feature {other} in {lists.counts[other]}: use "
             "unlisted='last' or the rule 'robust-rank'"
         )
     _check_count(n_lists)
     evidence = round_scores(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))
     if not p_values:
         return evidence, 1, None
-    as_large = _DRAWS - np.searchsorted(_random_evidence(n_lists, n_jobs), evidence, side="left")
-    return evidence, 1, (1 + as_large) / (1 + _DRAWS)
+    as_large = _N_DRAWS - np.searchsorted(_random_evidence(n_lists, n_jobs), evidence, side="left")
+    return evidence, 1, (1 + as_large) / (1 + _N_DRAWS)
 
 
 def _check_count(n_lists: int) -> None:
-    """Refuse more lists than Stuart's recursion can count."""
+    """Refuse more lists than Stuart's recursion can compute."""
     if n_lists > MOST_LISTS:
         raise ParameterError(
             f"'stuart' takes at most {MOST_LISTS} lists, here are {n_lists}: use 'robust-rank'"
@@ -451,6 +451,6 @@ def _check_count(n_lists: int) -> None:
 
 @functools.lru_cache(maxsize=4)
 def _random_evidence(n_lists: int, n_jobs: int | None) -> FloatArray:
-    """The evidence of Stuart's Q in random lists, sorted."""
-    draws = np.sort(np.random.default_rng(0).random((_DRAWS, n_lists)), axis=1)
+    """Return the evidence of Stuart's Q in random lists, sorted."""
+    draws = np.sort(np.random.default_rng(0).random((_N_DRAWS, n_lists)), axis=1)
     return np.sort(round_scores(0.0 - log_joint(draws, n_jobs) / math.log(10)))

@@ -1,4 +1,4 @@
-"""Tables to try methods on: made ones, of which the truth is known.
+"""Synthetic tables, of which it is known which columns matter.
 
 Examples
 --------

@@ -92,7 +92,7 @@ def make_artificial(
     n_noise: int = 500,
     random_state: int = 0,
 ) -> Synthetic:
-    r"""Artificial-1, -2 and -3: columns for one class, for a few, or for all.
+    r"""Make Artificial-1, -2 or -3: columns for one class, for a few, or for all.
 
     Relevant columns are Gaussian with standard deviation 0.5 around the means of
     :func:`artificial_means`, independent within a class; the others are N(0, 1).
@@ -115,7 +115,8 @@ def make_artificial(
     n_noise : int, default=500
         Irrelevant columns.
     random_state : int, default=0
-        The seed. Irrelevant columns have a stream of their own.
+        Seed of the random numbers.
+        Irrelevant columns have a stream of their own.
 
     Returns
     -------

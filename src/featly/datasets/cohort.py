@@ -5,8 +5,8 @@ r"""A made cohort: clinical columns and gene expression, and what each column is
     \log \frac{P(y_i = \text{relapse})}{P(y_i = \text{remission})}
     = \beta_0 + \sum_{j \text{ causal}} \beta_j z_{ij}
 
-On real tables nobody knows which columns matter. Here it is known, so a ranking can be held
-against the truth: Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2013), A review of
+Of real tables it is unknown which columns matter. Here it is known, so a ranking can be compared
+with the truth: Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2013), A review of
 feature selection methods on synthetic data, *Knowledge and Information Systems* 34, 483-519.
 """
 
@@ -27,7 +27,7 @@ STAGES = ["I", "II", "III", "IV"]
 GRADES = ["G1", "G2", "G3"]
 TREATMENTS = ["standard", "intensive"]
 WARDS = np.array([11, 12, 14, 21, 23])  # codes, not quantities
-CARELESS_WARD = 21  # where blood is drawn, but the values are often not written down
+CARELESS_WARD = 21  # its laboratory values are often missing
 MORE_OFTEN = 5  # how much likelier a value is missing in that ward, or on a gene's bad plate
 CLINICAL_EFFECTS = {"age": 0.8, "stage": 0.9, "treatment": -0.8, "crp": 0.9}
 MODULE_SIZE = 20  # noise genes that share one hidden cause
@@ -45,7 +45,7 @@ class Cohort:
         Everything: `patient` (an identifier), the clinical columns, the genes, and last `outcome`,
         which is "relapse" or "remission".
     schema : Schema
-        What the dtypes of `X` do not tell: the order of `stage` and `grade`, and that the numbers
+        What the dtypes of `X` do not say: the order of `stage` and `grade`, and that the numbers
         of `ward` are labels.
     truth : polars.DataFrame
         One row a column of `X`: `column`, its `role`, its `partner` (the causal column of which a
@@ -72,7 +72,7 @@ class Cohort:
 
     @property
     def X(self) -> "pl.DataFrame":  # noqa: N802
-        """The columns one may rank: all but the identifier and the outcome."""
+        """The columns to rank: all but the identifier and the outcome."""
         return self.frame.drop("patient", "outcome")
 
     @property
@@ -170,11 +170,12 @@ def make_cohort(
         spread evenly over the plates, as a careful laboratory would do; at 1 a plate has one
         outcome only. The higher, the more genes of role "batch" look like signal: the trap.
     missing_rate : float, default=0.05
-        Fraction of values missing in each column that has gaps, from 0 to 0.4, rounded to a number
+        Fraction of missing values in each incomplete column, from 0 to 0.4, rounded to a number
         of values.
     random_state : int, default=0
-        The seed. Each part of the table has a stream of its own: another `missing_rate`, say,
-        changes nothing but the gaps.
+        Seed of the random numbers.
+        Each part of the table has a stream of its own: another `missing_rate`, for example,
+        changes nothing but the missing values.
 
     Returns
     -------
@@ -205,7 +206,7 @@ def make_cohort(
     >>> cohort.truth.filter(pl.col("column").is_in(["age", "grade"])).rows()
     [('age', 'causal', None, 0.96), ('grade', 'redundant', 'stage', 0.0)]
 
-    What are the genes that a filter finds?
+    The roles of the genes that a filter finds:
 
     >>> from featly import FTest
     >>> table = FTest().fit(cohort.X.select("^G.*$"), cohort.y).table()
@@ -340,12 +341,12 @@ def _causal_numbers(clinical: dict[str, np.ndarray]) -> list[np.ndarray]:
 def _standardise(x: np.ndarray) -> np.ndarray:
     """Standardise to mean 0 and variance 1, or all 0 where x is constant."""
     centred = x - x.mean()
-    return centred / (centred.std() or 1.0)
+    return np.asarray(centred / (centred.std() or 1.0))
 
 
 def _noisy_copies(rng: np.random.Generator, z: np.ndarray, redundancy: float) -> np.ndarray:
     """Draw noisy copies of standard values."""
-    return redundancy * z + np.sqrt(1 - redundancy**2) * rng.standard_normal(z.shape)
+    return np.asarray(redundancy * z + np.sqrt(1 - redundancy**2) * rng.standard_normal(z.shape))
 
 
 def _draw_modules(rng: np.random.Generator, n_genes: int, n_patients: int) -> np.ndarray:
@@ -407,8 +408,8 @@ def _draw_missing(
     bad_plate = rng.integers(plate.max() + 1, size=n_incomplete)
     careless = clinical["ward"] == CARELESS_WARD
     is_careless = [careless, careless, np.zeros(n, bool), *(plate == bad_plate[:, None])]
-    # Every value waits a random time, a shorter one where gaps are likely; the first to go are
-    # missing. So each column has exactly as many gaps as asked for, and never loses all values.
+    # Every value gets a random time, shorter where missing values are likely; those with the
+    # shortest times are missing. So each column has exactly `count` missing values.
     waiting_time = rng.exponential(size=(len(is_careless), n)) / np.where(
         is_careless, MORE_OFTEN, 1
     )
@@ -478,7 +479,7 @@ NUMBERS: dict[str, tuple[str, Callable[[float], bool]]] = {
 
 
 def _check(arguments: dict[str, Any]) -> None:
-    """Refuse arguments of which no cohort can be made."""
+    """Raise ValueError for arguments of which no cohort can be made."""
     for name, least in COUNTS.items():
         value = arguments[name]
         is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -486,8 +487,8 @@ def _check(arguments: dict[str, Any]) -> None:
             raise ValueError(f"{name}={value!r}: give a whole number of at least {least}")
     for name, (rule, holds) in NUMBERS.items():
         value = arguments[name]
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not number or not holds(value):
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not is_number or not holds(value):
             raise ValueError(f"{name}={value!r}: give {rule}")
     n_genes, n_causal_genes, n_redundant, n_patients, n_batches = (
         arguments[name]

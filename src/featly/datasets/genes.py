@@ -80,7 +80,7 @@ def make_sd(
     effect_size: float = 1.0,
     random_state: int = 0,
 ) -> Synthetic:
-    r"""SD1, SD2 and SD3: one gene of each group is needed, and there are 4,000 others.
+    r"""Make SD1, SD2 or SD3: one gene of each group is needed, and there are 4,000 others.
 
     .. math::
 
@@ -104,7 +104,8 @@ def make_sd(
     effect_size : float, default=1.0
         Factor on the class means of :func:`sd_means`.
     random_state : int, default=0
-        The seed. Irrelevant genes have a stream of their own.
+        Seed of the random numbers.
+        Irrelevant genes have a stream of their own.
 
     Returns
     -------

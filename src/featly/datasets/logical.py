@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from featly.basics.typing import IntArray
 from featly.datasets.synthetic import (
     Synthetic,
     check_fraction,
@@ -57,20 +58,21 @@ MONK_WRONG_LABELS = {1: 0, 2: 0, 3: 6}  # 5% of 122
 
 
 def make_corral(*, categorical: bool = False, random_state: int = 0) -> Synthetic:
-    r"""CorrAL: four columns that matter, and one that looks better than each of them.
+    r"""Make CorrAL: four columns that matter, and one that looks better than each of them.
 
     .. math:: y = (f_1 \wedge f_2) \vee (f_3 \wedge f_4)
 
     The 32 rows are all combinations of f1 to f5, in random order. f5 is irrelevant. f6 agrees
-    with the class in exactly 24 rows: it is redundant once f1 to f4 are known, and who takes it
-    instead of them errs in every fourth row.
+    with the class in exactly 24 rows: it is redundant once f1 to f4 are known, and a classifier
+    that uses it instead of them errs in every fourth row.
 
     Parameters
     ----------
     categorical : bool, default=False
         Whether columns are the texts "0" and "1" rather than numbers.
     random_state : int, default=0
-        The seed of the 8 rows in which f6 is wrong, and of the order of rows.
+        Seed of the random numbers.
+        They draw the 8 rows in which f6 is wrong, and the order of rows.
 
     Returns
     -------
@@ -102,7 +104,7 @@ def make_corral(*, categorical: bool = False, random_state: int = 0) -> Syntheti
 def make_corral_100(
     *, n_irrelevant: int = 93, categorical: bool = False, random_state: int = 0
 ) -> Synthetic:
-    """CorrAL-100: CorrAL and 93 columns of coin flips, three times as many as it has rows.
+    """Make CorrAL-100: CorrAL and 93 columns of coin flips, three times as many as it has rows.
 
     Parameters
     ----------
@@ -111,7 +113,8 @@ def make_corral_100(
     categorical : bool, default=False
         Whether columns are the texts "0" and "1" rather than numbers.
     random_state : int, default=0
-        The seed. The first six columns are those of :func:`make_corral` with the same seed.
+        Seed of the random numbers.
+        The first six columns are those of :func:`make_corral` with the same seed.
 
     Returns
     -------
@@ -158,7 +161,7 @@ def make_xor_100(
     categorical: bool = False,
     random_state: int = 0,
 ) -> Synthetic:
-    r"""XOR-100: two columns that say nothing alone and everything together.
+    r"""Make XOR-100: two columns that say nothing alone and everything together.
 
     .. math:: y = f_1 \oplus f_2
 
@@ -174,7 +177,8 @@ def make_xor_100(
     categorical : bool, default=False
         Whether columns are the texts "0" and "1" rather than numbers.
     random_state : int, default=0
-        The seed of the coins and of the order of rows.
+        Seed of the random numbers.
+        They draw the coin flips and the order of rows.
 
     Returns
     -------
@@ -213,7 +217,7 @@ def make_xor_100(
 def make_parity(
     *, n_irrelevant: int = 6, n_rows: int = 64, categorical: bool = False, random_state: int = 0
 ) -> Synthetic:
-    r"""Parity3+3: the class is whether an odd number of three bits is set.
+    r"""Make Parity3+3: the class is whether an odd number of three bits is set.
 
     .. math:: y = f_1 \oplus f_2 \oplus f_3
 
@@ -229,7 +233,8 @@ def make_parity(
     categorical : bool, default=False
         Whether columns are the texts "0" and "1" rather than numbers.
     random_state : int, default=0
-        The seed of the coins and of the order of rows.
+        Seed of the random numbers.
+        They draw the coin flips and the order of rows.
 
     Returns
     -------
@@ -274,7 +279,7 @@ def make_led(
     categorical: bool = False,
     random_state: int = 0,
 ) -> Synthetic:
-    """Led-25 and Led-100: the digit that a seven-segment display shows.
+    """Make Led-25 or Led-100: the digit that a seven-segment display shows.
 
     Columns f1 to f7 are the segments a, b, e, f, g, c, d (a on top, then clockwise to f, g in the
     middle): 1 is lit. All seven count as relevant, though without noise f1 to f5 are enough to
@@ -293,7 +298,8 @@ def make_led(
     categorical : bool, default=False
         Whether columns are the texts "0" and "1" rather than numbers.
     random_state : int, default=0
-        The seed. With the same one, more noise alters the same cells and others, and a larger
+        Seed of the random numbers.
+        With the same seed, more noise alters the same cells and others, and a larger
         `n_irrelevant` only adds columns.
 
     Returns
@@ -341,7 +347,7 @@ def make_led(
 def make_monk(
     problem: int, *, part: str = "train", categorical: bool = True, random_state: int = 0
 ) -> Synthetic:
-    r"""Monk's problems 1 to 3: logical rules on six attributes of robots.
+    r"""Make Monk's problem 1, 2 or 3: logical rules on six attributes of robots.
 
     Robots have six attributes of 3, 3, 2, 3, 4 and 2 levels, f1 to f6 (head shape, body shape,
     smiling, holding, jacket colour, tie), and are of class 1 if
@@ -361,7 +367,8 @@ def make_monk(
     categorical : bool, default=True
         Whether levels are the texts "1", "2" and so on, since they have no order, or numbers.
     random_state : int, default=0
-        The seed of the training part.
+        Seed of the random numbers.
+        They draw the training part.
 
     Returns
     -------
@@ -388,7 +395,7 @@ def make_monk(
     if part == "train":
         f = f[:, rows.permutation(f.shape[1])[: MONK_TRAINING_ROWS[problem]]]
     f1, f2, _, f4, f5, _ = f
-    is_mixed_learner = {
+    is_class_1 = {
         1: (f1 == f2) | (f5 == 1),
         2: (f == 1).sum(axis=0) == 2,
         3: ((f5 == 3) & (f4 == 1)) | ((f5 != 4) & (f2 != 3)),
@@ -399,7 +406,7 @@ def make_monk(
     return Synthetic(
         name=f"monk{problem}",
         X=_symbols(categorical, f),
-        y=(is_mixed_learner ^ wrong).astype(int),
+        y=(is_class_1 ^ wrong).astype(int),
         relevant=tuple((f"f{number}",) for number in MONK_RELEVANT[problem]),
         redundant={},
         description=f"class 1 where {MONK_RULES[problem]}{noise}",
@@ -407,18 +414,19 @@ def make_monk(
 
 
 def _combinations(n_bits: int, n_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """All combinations of bits, as often as each other or once more, in random order."""
-    combinations = np.array(list(product((0, 1), repeat=n_bits)))
-    return combinations[rng.permutation(np.arange(n_rows) % len(combinations))].T
+    """Return all combinations of bits, each equally often or once more, in random order."""
+    combinations: IntArray = np.array(list(product((0, 1), repeat=n_bits)))
+    rows: IntArray = combinations[rng.permutation(np.arange(n_rows) % len(combinations))]
+    return rows.T
 
 
 def _coins(rng: np.random.Generator, n_columns: int, n_rows: int) -> np.ndarray:
-    """Toss fair coins; for more columns, the same and then others."""
+    """Return columns of coin flips; more columns begin with the same ones."""
     return rng.integers(2, size=(n_columns, n_rows))
 
 
 def _symbols(categorical: bool, *blocks: np.ndarray) -> "pl.DataFrame":
-    """Columns of whole numbers, or of the same as text."""
+    """Return columns of whole numbers, or of the same as text."""
     import polars as pl
 
     check_one_of("categorical", categorical, (True, False))

@@ -39,7 +39,7 @@ def make_madelon(
     label_noise: float = 0.01,
     random_state: int = 0,
 ) -> Synthetic:
-    r"""Madelon: five columns that matter only together, ten repeats, 480 probes.
+    r"""Make Madelon: five columns that matter only together, ten repeats, 480 probes.
 
     .. math::
 
@@ -74,8 +74,9 @@ def make_madelon(
     label_noise : float, default=0.01
         Fraction of labels that are flipped: exactly that many rows, rounded.
     random_state : int, default=0
-        The seed, also of the labels of the vertices and of the matrices: every seed is another
-        problem of the same kind.
+        Seed of the random numbers.
+        They also draw the labels of the vertices and the matrices: every seed is another problem
+        of the same kind.
 
     Returns
     -------

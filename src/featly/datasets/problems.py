@@ -1,4 +1,4 @@
-"""Made problems by name, for plans and for the command line.
+"""Synthetic problems by name, for plans and for the command line.
 
 Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for
 High-Dimensional Data*, Springer, table A.1, and Izetta, J., Verdes, P. F. and Granitto, P. M.
@@ -56,7 +56,7 @@ def make_problem(name: str, **parameters: Any) -> Synthetic:
     name : str
         A key of :data:`featly.datasets.PROBLEMS`.
     **parameters
-        Passed on to its maker, such as `random_state`.
+        Parameters of the function that makes it, such as `random_state`.
 
     Returns
     -------
@@ -84,6 +84,6 @@ def make_problem(name: str, **parameters: Any) -> Synthetic:
 
 
 def _hint(text: str, known: list[str]) -> str:
-    """Suggest the nearest of the known words, or list them all."""
+    """Return a suggestion of the nearest known word, or a list of all of them."""
     near = difflib.get_close_matches(text.lower(), known, n=1)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

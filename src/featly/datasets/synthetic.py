@@ -1,11 +1,11 @@
-r"""A made problem: a table, and the role of every column of it.
+r"""A synthetic problem: a table, and the role of every column of it.
 
 .. math::
 
     \{\text{columns}\} = \text{relevant} \,\cup\, \text{redundant} \,\cup\, \text{irrelevant}
 
-The makers of :mod:`featly.datasets` return it. A selection can then be held against the truth
-rather than against a classifier: Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A.
+The functions of :mod:`featly.datasets` return it. A selection can then be compared with the truth
+rather than judged by a classifier: Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A.
 (2013), A review of feature selection methods on synthetic data, *Knowledge and Information
 Systems* 34, 483-519.
 """
@@ -28,7 +28,7 @@ __all__ = ["Synthetic"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Synthetic:
-    """Table of a made problem, and the truth about it.
+    """Table of a synthetic problem, and the truth about it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Synthetic:
     See Also
     --------
     make_problem : Make a problem by its name.
-    featly.measures.recovery.success_index : Hold a selection against `roles`.
+    featly.measures.recovery.success_index : Compare a selection with `roles`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class Synthetic:
     >>> corral.relevant, corral.redundant, corral.irrelevant
     ((('f1',), ('f2',), ('f3',), ('f4',)), {'correlated': ('f6',)}, ('f5',))
 
-    Is what a method chooses what there is to be found?
+    How much of it does a method choose?
 
     >>> from featly import FTest
     >>> from featly.measures.recovery import success_index
@@ -105,8 +105,8 @@ class Synthetic:
 
     @property
     def roles(self) -> "Roles":
-        """The roles by position, as :mod:`featly.measures.recovery` wants them."""
-        from featly.measures.recovery import Roles  # loads scipy; to name problems takes none
+        """The roles by position, for :mod:`featly.measures.recovery`."""
+        from featly.measures.recovery import Roles  # imports scipy, which few uses need
 
         return Roles(
             self.X.width,
@@ -118,8 +118,8 @@ class Synthetic:
     def tiers(self) -> dict[str, tuple[str, ...]]:
         """Groups of columns by name, the most relevant first and the irrelevant last.
 
-        These are the groups for :func:`featly.measures.recovery.position_statistics`, which wants
-        their :meth:`positions`.
+        Their :meth:`positions` are the groups for
+        :func:`featly.measures.recovery.position_statistics`.
         """
         groups = {
             **(self.relevant_tiers or {"relevant": self._relevant_columns}),
@@ -146,8 +146,8 @@ class Synthetic:
     def shuffle_columns(self, random_state: int = 0) -> "Synthetic":
         """Return the same problem with its columns in random order; they keep their names.
 
-        Makers put relevant columns first. Where columns tie, methods take the first: a random
-        order takes that help away.
+        The problems have their relevant columns first, and of tied columns methods take the
+        first: a random order removes that advantage.
 
         Examples
         --------
@@ -192,7 +192,7 @@ def table(*blocks: np.ndarray) -> "pl.DataFrame":
 
 
 def generators(random_state: int, n_parts: int) -> list[np.random.Generator]:
-    """Make a stream of random numbers for each part of a table, so that no part moves another."""
+    """Make a stream of random numbers for each part of a table, so that no part changes another."""
     check_whole_number("random_state", random_state, 0)
     seeds = np.random.SeedSequence(int(random_state)).spawn(n_parts)
     return [np.random.default_rng(seed) for seed in seeds]
@@ -204,26 +204,26 @@ def share(part: float, n: int) -> int:
 
 
 def check_whole_number(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+    """Raise ParameterError for what is not a whole number of at least `least`."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
 
 
 def check_real_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
-    """Refuse what is not a number for which the rule holds."""
+    """Raise ParameterError for what is not a number for which the rule holds."""
     is_number = isinstance(value, int | float | np.integer | np.floating)
     if not is_number or isinstance(value, bool) or not holds(value):
         raise ParameterError(f"{name}={value!r}: give {rule}")
 
 
 def check_fraction(name: str, value: Any) -> None:
-    """Refuse what is not a fraction; percentages are refused too."""
+    """Raise ParameterError for what is not a fraction from 0 to 1, such as a percentage."""
     check_real_number(name, value, "a fraction from 0 to 1", lambda x: 0 <= x <= 1)
 
 
 def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Refuse what is not one of the allowed values; True is not 1 here."""
+    """Raise ParameterError for what is not one of the allowed values; True is not 1 here."""
     is_allowed = isinstance(value, int | np.integer | str) and any(
         value == choice and isinstance(value, bool) == isinstance(choice, bool)
         for choice in allowed

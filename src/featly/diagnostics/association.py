@@ -24,11 +24,12 @@ from featly.basics.errors import DataError
 from featly.basics.typing import FloatArray, IntArray
 from featly.diagnostics.reading import Rows, read_rows
 from featly.table.schema import Schema
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["associations"]
 
 
-BLOCK_CELLS = 4_000_000  # of ranks or indicators that are held at a time
+BLOCK_CELLS = 4_000_000  # ranks or indicators in memory at a time
 FEW_LEVELS = 32  # columns with more are counted pair by pair
 ROUNDING = 1e-9  # a variance below this share of the column's own is none
 
@@ -39,23 +40,24 @@ def associations(
     *,
     schema: Schema | dict[str, Any] | None = None,
 ) -> FloatArray:
-    r"""Measure how much some columns tell of every column of a table, from 0 to 1.
+    r"""Measure the association of some columns with every column of a table, from 0 to 1.
 
     Spearman's correlation without its sign for two columns of numbers, Cramér's V for two of
-    categories, the correlation ratio of the ranks for one of each. Each pair goes by the rows in
-    which neither is missing; ranks are those among all values of a column. A column that is
-    constant in those rows tells nothing: 0.
+    categories, the correlation ratio of the ranks for one of each. Each pair is compared in the
+    rows in which neither is missing; ranks are those among all values of a column. The
+    association of a column that is constant in those rows is 0.
 
-    Cramér's V of columns with many rare levels is large by chance alone. It is taken as it is, so
-    that 1 means that one column tells the other.
+    Cramér's V of columns with many rare levels is large by chance alone. It is not corrected for
+    this, so that 1 means that one column determines the other.
 
     Parameters
     ----------
     X : data frame, array or sparse matrix of shape (n_rows, n_features)
     columns : sequence of names or positions, or None
-        None is all of them; then nothing larger than the result is held, which has p x p cells.
+        None means all columns; then the result, of p x p cells, is the largest array in memory.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
 
     Returns
     -------
@@ -113,12 +115,12 @@ def _find_positions(rows: Rows, columns: Sequence[int | str] | None) -> IntArray
     for column in columns:
         if isinstance(column, str):
             if column not in position_of:
-                raise DataError(f"there is no column {column!r} in the table")
+                raise DataError(f"{column!r} {describe_unknown_column(column, rows.names)}")
             positions.append(position_of[column])
             continue
         if not -1 < column < rows.n_columns:
             raise DataError(
-                f"there is no column {column}: positions go from 0 to {rows.n_columns - 1}"
+                f"there is no column {column}: positions run from 0 to {rows.n_columns - 1}"
             )
         positions.append(int(column))
     return np.array(positions, np.int64)
@@ -229,7 +231,7 @@ def _cramer_of_pair(a: IntArray, b: IntArray) -> float:
     shape = first.max() + 1, second.max() + 1
     if min(shape) < 2:
         return 0.0
-    # only pairs of levels that occur: two columns of identifiers would fill the memory
+    # only pairs of levels that occur: the table of two columns of identifiers would fill the memory
     pairs, counts = np.unique(first * shape[1] + second, return_counts=True)
     rows, columns = np.bincount(first), np.bincount(second)
     share = counts**2 / (rows[pairs // shape[1]] * columns[pairs % shape[1]])

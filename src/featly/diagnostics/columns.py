@@ -45,7 +45,7 @@ class SuspectColumns:
     near_constant : dict
         Share of the most frequent value.
     identical : list of list of str
-        Groups of columns with the same cells, gaps included.
+        Groups of columns with the same values, and missing values in the same rows.
     rescaled : list of list of str
         Groups of numbers that are multiples of each other plus a constant; of identical ones, the
         first.
@@ -74,7 +74,7 @@ class SuspectColumns:
         ]
 
     def to_frame(self) -> Any:
-        """Return one row for every suspicion: column, suspicion, what it is like."""
+        """Return a frame of suspicions: column, suspicion, and the column that it is like."""
         rows: list[tuple[str, str, str]] = [(name, "empty", "") for name in self.empty]
         rows += [(name, "constant", "") for name in self.constant]
         rows += [
@@ -111,21 +111,22 @@ def suspect_columns(
 
     Near-constant is caret's rule: the most frequent value occurs at least 19 times as often as the
     second, and there are at most a tenth as many different values as rows. Such a column may still
-    be the one that matters, such as a rare mutation: look before you drop it.
+    matter, for example a rare mutation: look at it before you drop it.
 
     Copies are exact: columns are compared by a hash of their cells. Numbers that are the same up to
     sign, scale and offset (inches and centimetres) are compared with six digits, levels up to
     their names. Columns in which hardly two rows are alike split the rows in the same way for no
     reason, and are not called relabelled.
 
-    What :meth:`featly.Schema.describe` tells of single columns (identifiers, text that reads as
-    numbers, labels read as numbers) is not repeated here.
+    The remarks of :meth:`featly.Schema.describe` on single columns (identifiers, text that reads
+    as numbers, labels read as numbers) are not repeated here.
 
     Parameters
     ----------
     X : data frame, array or sparse matrix of shape (n_rows, n_features)
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -226,7 +227,7 @@ def _describe_column(rows: Rows, j: int, is_number: bool) -> _Column:
 
 
 def _canonical_values(values: FloatArray, present: BoolArray) -> Any:
-    """Standardise values: mean 0, variance 1, the first clear deviation upwards, six digits."""
+    """Standardise values: mean 0, variance 1, the first large deviation positive, six digits."""
     known = values[present]
     known = known - known[0]  # an offset costs no digits
     known = known - known.mean()

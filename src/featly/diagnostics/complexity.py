@@ -64,7 +64,7 @@ class Complexity:
     Attributes
     ----------
     values : dict
-        Value of every measure asked for, by its name.
+        Value of every requested measure, by its name.
     convention : str
     classes : dict
         Rows of every class, by its label as text.
@@ -81,10 +81,9 @@ class Complexity:
         Decimal logarithm of the overlap volume F2, which is too small for a number in tables of
         many columns; -inf where one column does not overlap at all.
     n_directions : int
-        Columns that a linear machine sees: numbers that vary, and for levels one less than there
-        are.
+        Columns of the linear machine: numbers that vary, and for levels one less than there are.
     notes : tuple of str
-        What had to be left out or done otherwise.
+        Sentences on what was left out, or computed from fewer rows.
     """
 
     values: dict[str, float]
@@ -105,7 +104,7 @@ class Complexity:
         return max(self.classes.values()) / min(self.classes.values())
 
     def to_frame(self) -> Any:
-        """Return one row a measure: name, value, which way it points, meaning."""
+        """Return a frame of one row a measure: name, value, direction, meaning."""
         easier = EASIER if self.convention == "ho-basu" else ()
         return frame_of(
             {
@@ -144,9 +143,9 @@ def complexity(
     n_jobs: int | None = None,
     progress: Callable[[str], Any] | None = None,
 ) -> Complexity:
-    r"""Measure how hard the classes of a table are to tell apart.
+    r"""Measure how hard the classes of a table are to separate.
 
-    All of it speaks of these rows: a low training error is no promise for others, and with more
+    All measures describe these rows: a low training error is no promise for others, and with more
     columns than rows almost any classes can be separated.
 
     The measures, "ho-basu" first and after the semicolon "lorena", where all lie in [0, 1] and
@@ -160,9 +159,9 @@ def complexity(
     - **F1v**: :math:`v = \Delta' W^+ \Delta`, the same along the best direction, with
       :math:`\Delta` the difference of the class means and :math:`W = p_1 \Sigma_1 + p_2 \Sigma_2`,
       on columns of variance 1; :math:`1 / (1 + v)`. With more columns than rows the pseudo-inverse
-      sees only the directions in which classes vary, not those that tell them apart for free.
+      takes only the directions in which classes vary, not those in which any labels differ.
     - **F2**: product over columns of overlap over range. It is summed in logarithms, and the
-      logarithm is kept in `log10_overlap`, for the product of thousands of factors is 0.
+      logarithm is in `log10_overlap`, for the product of thousands of factors is 0.
     - **F3**: largest share of rows that one column tells apart, outside the overlap of the two
       ranges; 1 minus that. Ends of the overlap belong to it.
     - **L1, L2, L3**: of a support vector machine with C = 1 on columns of variance 1, solved
@@ -178,7 +177,7 @@ def complexity(
       as rows. A categorical cell is that of one of the two, drawn in proportion.
     - **T1**: spheres needed to cover the classes, per row. Around each row grows a sphere until it
       touches that of the nearest row of another class; from the largest radius down, those are
-      dropped whose centre lies in a kept one of their class. (Ho and Basu grow neighbourhoods
+      dropped whose centre is in a larger one of their class. (Ho and Basu grow neighbourhoods
       through chains of rows instead; this is Lorena's.)
     - **T2**: rows per column; columns per row.
 
@@ -197,19 +196,21 @@ def complexity(
     X : data frame, array or sparse matrix of shape (n_rows, n_features)
     y : sequence of shape (n_rows,)
     measures : sequence of names or None, default=None
-        Which to compute; None is all of ``MEASURES``.
+        Measures to compute; None means all of ``MEASURES``.
     convention : {"ho-basu", "lorena"}, default="ho-basu"
         Ho and Basu's scales, as in DCoL and the book, or those of Lorena et al.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
     max_rows : int, default=20000
-        With more rows, all but IR and T2 are of a sample of so many, each class in its share.
+        With more rows, all but IR and T2 are of a sample of this size, each class in its share.
     random_state : int, default=0
-        Draws the sample and the points of L3 and N4.
+        Seed of the random numbers.
+        They draw the sample, and the points of L3 and N4.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     progress : callable or None, default=None
-        Is told what is done next, in a word.
+        Function that is called with the name of the next step.
 
     Returns
     -------
@@ -301,12 +302,12 @@ def _imbalance(counts: IntArray, convention: str) -> float:
 
 
 def _separate_all_pairs(pairs: Sequence[Overlap]) -> BoolArray:
-    """Return the columns that alone tell the classes of every pair apart."""
+    """Return the columns that alone separate the classes of every pair."""
     return np.asarray(np.min([pair.separated for pair in pairs], axis=0) == 1)
 
 
 class _Task:
-    """Measures of some rows, with what several of them share."""
+    """Computation of the measures of some rows, with results that several of them use."""
 
     def __init__(
         self,
@@ -321,23 +322,23 @@ class _Task:
     ) -> None:
         self.rows, self.y, self.n_classes, self.bounded = rows, y, n_classes, bounded
         self.rng, self.n_jobs, self.notes = rng, n_jobs, notes
-        self.say: Callable[[str], Any] = progress or (lambda word: None)
+        self.report: Callable[[str], Any] = progress or (lambda step: None)
         self.best_column, self.log10_overlap = "", np.nan
         self.separating = np.zeros(rows.n_columns, np.bool_)
         # the same points for L3 and N4
         self.pairs, self.weight = _draw_pairs(y, n_classes, rng)
 
     def measure(self, wanted: list[str]) -> dict[str, float]:
-        """Compute the measures that depend on more than counts."""
+        """Compute all measures but IR and T2, which depend on counts alone."""
         values: dict[str, float] = {}
         if {"F1", "F2", "F3"} & set(wanted):
-            self.say("columns")
+            self.report("columns")
             values |= self._columns()
         if "F1v" in wanted or {"L1", "L2", "L3"} & set(wanted):
-            self.say("linear boundaries")
+            self.report("linear boundaries")
             values |= self._linear(wanted)
         if set(DISTANCES) & set(wanted):
-            self.say("distances")
+            self.report("distances")
             values |= self._distances(wanted)
         return values
 
@@ -350,7 +351,7 @@ class _Task:
         else:
             pair_ratios = [self._fisher_ratios_of_pair(a, b) for a, b in combinations(range(k), 2)]
             f1 = float(np.max(pair_ratios, axis=1).mean())
-            # r / (1 + r): one pair that is told apart for certain does not outweigh all others
+            # r / (1 + r): one pair that is separated perfectly does not outweigh all others
             ratios = -np.mean([1 / (1 + ratio) for ratio in pair_ratios], axis=0)
         self.best_column = rows.names[int(ratios.argmax())]
         pairs = overlaps(rows, y, k)
@@ -402,7 +403,9 @@ class _Task:
         if machines:
             worst = max(machine.duality_gap for machine in machines)
             if worst > 1e-6:
-                self.notes.append(f"a linear machine was solved to a gap of {worst:.0e} only")
+                self.notes.append(
+                    f"a linear machine was solved to a duality gap of {worst:.0e} only"
+                )
             distance = np.array([machine.error_distance for machine in machines])
             slack = np.array([machine.slack for machine in machines])
             l1 = distance / (1 + distance) if self.bounded else slack

@@ -20,8 +20,8 @@ from featly.core.svm.dual import SVMDual, middle_bias
 __all__ = ["Machine", "left_out_margins", "pair_machine"]
 
 
-MOST_DENSE_ROWS = 1024  # above this, and with a quarter as many columns, nothing n x n is made
-ROUNDING = 1e-9  # a margin, or what lacks of one, below this is 0
+MOST_DENSE_ROWS = 1024  # with more rows, and at most a quarter as many columns, no n x n matrix
+ROUNDING = 1e-9  # a margin, or the violation of one, below this is 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Machine:
 
     @property
     def slack(self) -> float:
-        """Mean violation of the margin; what is 0 but for rounding is 0."""
+        """Mean violation of the margin, where rounding errors count as 0."""
         violation = 1 - self.margins
         return float(np.where(violation > ROUNDING, violation, 0.0).mean())
 
@@ -58,13 +58,13 @@ class Machine:
 
     @property
     def error(self) -> float:
-        """Share of misplaced rows; one on the boundary is half."""
+        """Share of misplaced rows; one on the boundary counts as half."""
         return float((self.margins < 0).mean() + (self.margins == 0).mean() / 2)
 
     def nonlinearity(self, pairs: IntArray, weight: FloatArray) -> float:
-        """Share of misplaced points between two rows of a class.
+        """Return the share of misplaced points between two rows of a class.
 
-        Margins are linear: those of a point between two rows are between theirs.
+        Margins are linear, so that of a point is between those of the two rows.
         """
         between = weight * self.margins[pairs[:, 0]] + (1 - weight) * self.margins[pairs[:, 1]]
         return float((between < 0).mean() + (between == 0).mean() / 2)
@@ -96,11 +96,11 @@ def left_out_margins(
     needed: BoolArray,
     n_jobs: int | None,
 ) -> FloatArray:
-    """Measure how clearly machines trained without a row prefer its class over the others.
+    """Return the least margin of each row, against any other class, of machines without that row.
 
-    For each row the least of its margins against every other class, in units of the median margin
-    of that machine; classes cost alike however many rows they have. Negative: another class is
-    preferred. Infinite for rows that are not `needed`.
+    Margins are in units of the median margin of the machine; all classes have the same total cost,
+    whatever their numbers of rows. A negative margin means another class. It is infinite for rows
+    that are not `needed`.
     """
     pairs = list(combinations(range(n_classes), 2))
     tasks = [(pair, f) for pair in pairs for f in range(int(fold.max()) + 1)]

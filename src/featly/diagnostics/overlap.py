@@ -25,7 +25,7 @@ ROUNDING = 1e-9  # a share of the whole below this is 0
 
 
 def fisher_ratios(rows: Rows, y: IntArray, n_classes: int, *, pairwise: bool) -> FloatArray:
-    """Compute Fisher's ratio of every column, 0 where it is constant, infinite where classes are.
+    """Compute Fisher's ratio of every column; 0 if it is constant, infinite if it is in each class.
 
     A categorical column is the vector of the indicators of its levels: squared distances between
     the classes' mean vectors over summed variances. Missing cells are left out, column by column.
@@ -45,7 +45,7 @@ def fisher_ratios(rows: Rows, y: IntArray, n_classes: int, *, pairwise: bool) ->
 def _moments(values: FloatArray, y: IntArray, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts and summed squares (classes, columns) and means (classes, columns, parts).
 
-    Deviations are taken from a value of the column first: a constant has none at all.
+    A value of each column is subtracted first, so that a constant column is exactly 0.
     """
     n, p, width = values.shape
     missing = np.isnan(values[:, :, 0]) if width else np.ones((n, p), np.bool_)
@@ -93,7 +93,7 @@ def direction_ratio(Z: FloatArray, first: BoolArray) -> float:
     means = np.stack([Z[first].mean(axis=0), Z[~first].mean(axis=0)])
     delta = means[0] - means[1]
     A = (Z - means[np.where(first, 0, 1)]) / np.sqrt(len(Z))
-    # what is left of a class without any variance is rounding
+    # the variance of a constant class is not 0, but rounding error
     scale = float(np.einsum("ij,ij->", A, A) + delta @ delta)
     with single_threaded_blas():
         tall = A.shape[0] >= A.shape[1]
@@ -104,7 +104,7 @@ def direction_ratio(Z: FloatArray, first: BoolArray) -> float:
         is_significant = values > max(A.shape) * np.finfo(float).eps * largest
         values, vectors = values[is_significant], vectors[:, is_significant]
         along = vectors.T @ (delta if tall else A @ delta)
-        if A.shape[0] - 2 >= A.shape[1]:  # else there are such directions whatever the labels
+        if A.shape[0] - 2 >= A.shape[1]:  # with fewer rows, any labels have such directions
             unexplained = float(delta @ delta - along @ along)
             if unexplained > ROUNDING * scale:
                 return np.inf
@@ -121,7 +121,7 @@ class Overlap:
     log_volume : float
         Natural logarithm of the overlap volume.
     separated : float array
-        Share of the rows of the two classes that each column alone tells apart.
+        Share of the rows of the two classes that each column alone separates.
     """
 
     log_volume: float

@@ -1,12 +1,12 @@
-"""A table as the diagnostics take it: numbers, codes and names of some of its rows."""
+"""Reading of tables for the diagnostics: numbers, codes and names of some rows."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.estimators import BaseEstimator
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.problem.ingest_rows import MixedReader, MixedRows
 from featly.table.frames import is_frame, open_table
@@ -15,11 +15,11 @@ from featly.table.schema import Schema
 __all__ = ["Rows", "check_count", "draw_stratified", "new_levels", "read_pair", "read_rows"]
 
 
-FEW_LEVELS = 20  # half as many levels are never called identifiers
+FEW_LEVELS = 20  # a column with up to half as many levels is never an identifier
 
 
 class _Diagnostics(BaseEstimator):
-    """Owner that the reader's errors and warnings name."""
+    """Estimator that errors and warnings of the reader name."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Rows:
     codes : int64 array of shape (n_categorical, n_rows)
         0 is missing.
     numeric, categorical : int64 arrays
-        Where those columns stand in the table.
+        Positions of those columns in the table.
     names : list of str
     levels : list of dict
         Code of each level, for every categorical column.
@@ -92,7 +92,7 @@ class Rows:
 
     @property
     def n_directions(self) -> int:
-        """Columns of numbers that vary, and for levels one less than there are."""
+        """Number of columns of numbers that vary, plus for levels one less than there are."""
         spread = np.fmax.reduce(self.numbers, axis=0) > np.fmin.reduce(self.numbers, axis=0)
         levels = [len(np.unique(codes[codes > 0])) for codes in self.codes]
         return int(spread.sum()) + sum(max(count - 1, 0) for count in levels)
@@ -134,14 +134,14 @@ def _standardise(numbers: FloatArray) -> FloatArray:
     first = np.where(
         missing.all(axis=0), 0.0, numbers[missing.argmin(axis=0), range(numbers.shape[1])]
     )
-    offset = np.where(missing, 0.0, numbers - first)  # so a constant column is exactly 0
+    offset = np.where(missing, 0.0, numbers - first)  # so that a constant column is exactly 0
     offset = np.where(missing, 0.0, offset - offset.sum(axis=0) / count)
     spread = np.sqrt(np.einsum("ij,ij->j", offset, offset) / count)
-    return offset[:, spread > 0] / spread[spread > 0]
+    return np.asarray(offset[:, spread > 0] / spread[spread > 0])
 
 
 def read_rows(X: Any, schema: Schema | dict[str, Any] | None) -> Rows:
-    """Read a table; return Rows as they are."""
+    """Read a table; return Rows unchanged."""
     if isinstance(X, Rows):
         return X
     _refuse_empty(X, "X")
@@ -159,8 +159,8 @@ def _refuse_empty(X: Any, name: str) -> None:
 def read_pair(first: Any, second: Any, schema: Schema | dict[str, Any] | None) -> tuple[Rows, Rows]:
     """Read two tables with the same columns; kinds and levels are those of the first.
 
-    Levels that only the second has get codes behind those of the first. Rows of one reading are
-    taken as they are.
+    Levels that only the second has get codes above those of the first. Two objects of class Rows
+    are returned unchanged.
     """
     if isinstance(first, Rows) and isinstance(second, Rows):
         return first, second
@@ -180,14 +180,14 @@ def read_pair(first: Any, second: Any, schema: Schema | dict[str, Any] | None) -
 
 
 def new_levels(first: Rows, second: Rows, X: Any) -> dict[str, list[str]]:
-    """Return levels that only the second table has, by column; X is that table as given."""
+    """Return levels that only the second table has, by column; X is that table before reading."""
     sizes = np.array([len(levels) for levels in first.levels], np.int64)[:, None]
-    # not heard of when the first was read
-    unheard = np.asarray((second.codes > sizes).any(axis=1))
+    # columns with levels that were unknown when the first was read
+    has_unknown = np.asarray((second.codes > sizes).any(axis=1))
     new_by_column: dict[str, list[str]] = {}
     levels_of_second: dict[int, dict[str, int]] = {}
-    if unheard.any():
-        reader = MixedReader(Schema(categorical=[int(f) for f in first.categorical[unheard]]))
+    if has_unknown.any():
+        reader = MixedReader(Schema(categorical=[int(f) for f in first.categorical[has_unknown]]))
         reader.fit(X, _Diagnostics())
         levels_of_second = dict(zip(reader.categorical.tolist(), reader.levels, strict=True))
     for k, column in enumerate(first.categorical.tolist()):
@@ -195,7 +195,7 @@ def new_levels(first: Rows, second: Rows, X: Any) -> dict[str, list[str]]:
         seen = [np.unique(rows.codes[k]) for rows in (first, second)]
         fresh = set(np.setdiff1d(seen[1], seen[0]).tolist()) - {0}
         levels = [level for level, code in known.items() if code in fresh]
-        if unheard[k]:
+        if has_unknown[k]:
             levels += [level for level in levels_of_second[column] if level not in known]
         if levels:
             new_by_column[first.names[column]] = levels
@@ -209,13 +209,13 @@ def _make_rows(reader: MixedReader, mixed: MixedRows) -> Rows:
 
 
 def draw_stratified(y: IntArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Draw so many rows, each class in its share but at least two of each where there are two."""
+    """Draw rows, each class in its share, but at least two of a class that has as many."""
     if len(y) <= size:
         return np.arange(len(y))
     samples = []
     for label, count in enumerate(np.bincount(y).tolist()):
-        take = min(count, max(2, round(size * count / len(y))))
-        samples.append(rng.choice(np.flatnonzero(y == label), take, replace=False))
+        n_drawn = min(count, max(2, round(size * count / len(y))))
+        samples.append(rng.choice(np.flatnonzero(y == label), n_drawn, replace=False))
     return np.sort(np.concatenate(samples))
 
 

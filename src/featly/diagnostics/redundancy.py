@@ -42,13 +42,14 @@ from featly.problem.ingest import as_stored_table, ingest_stored, read
 from featly.problem.problem import Problem
 from featly.table.frames import DefaultNames, is_frame, library_of, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["redundancy"]
 
 
 MEASURES = ("pearson", "spearman", "information")
 RULES = ("equal-frequency", "equal-width", "pkid")
-OWN_SHARE = 2  # of the memory, what is held ready; the rest is for the source
+OWN_SHARE = 2  # columns ready for comparison take half of the memory, the source the rest
 BYTES_PER_NEIGHBOUR = 16  # a position and a value
 
 
@@ -70,9 +71,9 @@ def redundancy(
     r"""Compare every column of a table with every other, and list the redundant pairs.
 
     Either all pairs whose redundancy reaches a threshold, or the nearest columns of each. A
-    million columns have half a trillion pairs: they are never in memory together. The result is
-    exact: a computation in half or single precision only says which pairs need not be looked at,
-    with a bound on its error that is proved, and all others are computed in float64.
+    million columns have half a trillion pairs, which are never in memory together. The result is
+    exact: a computation in half or single precision, with a proven bound on its error, only
+    excludes pairs, and all others are computed in float64.
 
     Pearson's and Spearman's correlation without their sign: a missing value counts as the mean of
     its column, or of its ranks (:class:`featly.MRMR` does the same;
@@ -87,36 +88,40 @@ def redundancy(
     Parameters
     ----------
     X : data frame, array, sparse matrix or table on disk of shape (n_rows, n_features)
-        What :func:`featly.scan` opens is read by blocks of columns, and an array on a device is
-        compared there.
+        A table that :func:`featly.scan` opened is read by blocks of columns, and an array on a
+        device is compared there.
     threshold : float, optional
-        Above 0 and at most 1: pairs from here on.
+        Least redundancy of a pair, above 0 and at most 1.
     neighbours : int, optional
-        How many columns are listed for each. Give either this or `threshold`.
+        Number of columns that are listed for each. Give either this or `threshold`.
     columns : sequence of names or positions, optional
-        With a threshold: only pairs with one of these columns in them, which is one pass over the
-        table and done on the CPU.
+        With a threshold, only pairs that contain one of these columns, which takes one pass over
+        the table on the CPU.
     measure : {"pearson", "spearman", "information"}, default="pearson"
-        What the redundancy of two columns is: their correlation without its sign, that of their
-        ranks, or their symmetric uncertainty.
+        Measure of redundancy: correlation without its sign, that of the ranks, or symmetric
+        uncertainty.
     discretizer : str, discretiser or None, default="equal-frequency"
-        How continuous and ordinal columns are cut into levels for "information":
-        "equal-frequency", "equal-width" (ten intervals), "pkid", or an instance of a discretiser
-        that needs no classes; None: whole numbers are levels as they are.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Only for "information". Names: "equal-frequency", "equal-width" (ten intervals), "pkid"; an
+        instance must be one of a discretiser that needs no classes.
     max_pairs : int, default=10,000,000
-        More pairs than that are an error: each takes 24 bytes.
+        With more pairs, of 24 bytes each, an error is raised.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        "auto" takes a GPU where there is one and the work is worth it. The result is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        The result is the same.
     memory_limit : int, str or None, default=None
-        Bytes for columns that are held ready, such as "2GB"; those beyond are read again. None: a
-        quarter of what is free. Of a table on disk, "information" may write the levels to a
-        temporary file, a byte for each value.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        It also limits the memory for columns that are ready for comparison; those beyond are read
+        again. "information" may write the levels of a table on disk to a temporary file, one byte
+        for each value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (tiles, tiles in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts tiles of the matrix of all pairs.
 
     Returns
     -------
@@ -128,7 +133,7 @@ def redundancy(
     --------
     featly.RedundancyFilter : Leaves out columns that are redundant to better ones.
     featly.diagnostics.associations : Some columns against all, of mixed kinds.
-    featly.diagnostics.suspect_columns : Columns that are there twice, or in other units.
+    featly.diagnostics.suspect_columns : Columns that repeat another one, or in other units.
 
     Examples
     --------
@@ -159,9 +164,9 @@ def redundancy(
             "device='cuda' is for all pairs, and some columns are compared on the CPU: leave out "
             "device, or columns"
         )
-    n_threads(n_jobs)  # refuses what makes no sense
+    n_threads(n_jobs)  # raises ParameterError for a wrong value
     if columns is not None or resources.device == "cpu":
-        X = ensure_on_host(X)  # where these are computed
+        X = ensure_on_host(X)
     on_device = is_device_array(X)
     table = _Table.from_input(X, schema, wanted, resources, n_jobs, on_device=on_device)
     _check_memory(wanted, table.shape[1])
@@ -173,7 +178,7 @@ def redundancy(
             table.raise_not_finite(error.feature)
             raise
     if table.stored is not None:
-        table.stored.check()  # what was read from a file that changed meanwhile is of no use
+        table.stored.check()  # raises if the file changed meanwhile
     return _make_redundancy(outcome, wanted, table, library_of(X))
 
 
@@ -187,7 +192,7 @@ class _Request:
     measure: str
     rule: CutRule | None
     max_pairs: int
-    some_columns: bool  # or all pairs
+    some_columns: bool  # pairs with some columns, not all pairs
 
     @property
     def needs_codes(self) -> bool:
@@ -251,17 +256,19 @@ def _find_positions(columns: Any, names: Sequence[str]) -> IntArray:
         if isinstance(column, str):
             position_of = position_of or {name: f for f, name in enumerate(names)}
             if column not in position_of:
-                raise DataError(f"there is no column {column!r} in the table")
+                raise DataError(f"{column!r} {describe_unknown_column(column, names)}")
             positions.append(position_of[column])
         elif isinstance(column, int | np.integer) and -1 < column < len(names):
             positions.append(int(column))
         else:
-            raise DataError(f"there is no column {column}: positions go from 0 to {len(names) - 1}")
+            raise DataError(
+                f"there is no column {column}: positions run from 0 to {len(names) - 1}"
+            )
     return np.unique(np.array(positions, np.int64))
 
 
 def _check_memory(wanted: _Request, p: int) -> None:
-    """Raise ParameterError where lists of so many neighbours exceed memory."""
+    """Raise ParameterError if the lists of neighbours exceed half of the free memory."""
     if wanted.neighbours is None:
         return
     needed, free = p * wanted.neighbours * BYTES_PER_NEIGHBOUR, free_memory()
@@ -351,7 +358,7 @@ class _Table:
 
 
 def _open_table(X: Any) -> Any:
-    """Open a table so that it can be read."""
+    """Open a frame, array or sparse matrix for reading."""
     refuse_shapes(X)
     if is_frame(X):
         _refuse_empty(X.shape)
@@ -373,7 +380,7 @@ def _open_table(X: Any) -> Any:
             ensure_min_features=0,
             input_name="X",
         )
-    except ValueError as problem:  # such as complex numbers, which it shows below
+    except ValueError as problem:  # such as complex numbers, which are listed on later lines
         raise DataError(f"X is no table: {str(problem).splitlines()[0]}") from None
     _refuse_empty(X.shape)
     return open_table(X) if textual else X
@@ -426,7 +433,7 @@ def _compare(
         if wanted.needs_codes:
             codes = _code_columns(problem, wanted)
             if isinstance(codes, StreamedCodes) and wanted.rule is not None:
-                codes = CodesInOrder(codes, np.arange(p))  # cut once, and not with every block
+                codes = CodesInOrder(codes, np.arange(p))  # discretised once, not for every block
             columns = CodedColumns(codes)
         memory_budget = resources.memory_budget // OWN_SHARE
         if column_subset is not None:

@@ -28,10 +28,10 @@ class Redundancy:
     measure : str
     threshold : float or None
     neighbours : int array of shape (n_features, k), or None
-        The most redundant other columns of each, ties by position; -1 where no more have a value
-        above 0.
+        For each column, the positions of the columns most redundant to it, best first, ties by
+        position; -1 where no more have a value above 0.
     values : float array of shape (n_features, k), or None
-        Theirs; 0 where there is no neighbour.
+        Redundancy of each neighbour; 0 where there is none.
     names : sequence of str
     library : str or None
         The frame library of the table.
@@ -49,8 +49,8 @@ class Redundancy:
     def pairs(self) -> AnyArray:
         """Structured array with the fields first, second, value, where ``first < second``.
 
-        By falling value, then by first and second. Of a threshold, every pair that reaches it; of
-        neighbours, every pair of a column and a neighbour of it.
+        Sorted by falling value, then by first and second. With a threshold, every pair that
+        reaches it; with neighbours, every pair of a column and one of its neighbours.
         """
         if self.threshold_pairs is not None:
             first, second, value = self.threshold_pairs
@@ -70,9 +70,9 @@ class Redundancy:
 
     @cached_property
     def groups(self) -> IntArray:
-        """Group of every column, a number: columns are of one group if pairs connect them.
+        """Number of every column's group: columns are in one group if pairs connect them.
 
-        Groups are numbered by their first column; a column without a pair is one by itself.
+        Groups are numbered by their first column; a column without a pair is a group by itself.
         """
         if self.threshold is None:
             raise ParameterError("groups are those above a threshold: give redundancy a threshold")
@@ -87,7 +87,7 @@ class Redundancy:
 
     @cached_property
     def representatives(self) -> IntArray:
-        """One column of every group: that in most pairs, the first of equal ones."""
+        """One column of every group: that in most pairs, or the first of several."""
         groups = self.groups
         partners = np.bincount(
             np.concatenate([self.pairs["first"], self.pairs["second"]]), minlength=len(groups)
@@ -102,8 +102,8 @@ class Redundancy:
         Returns
         -------
         frame
-            Of a threshold: first, second, value, a row a pair. Of neighbours: feature, neighbour,
-            rank, value. Of the library of the table; polars for arrays.
+            With a threshold: first, second, value, one row for each pair. With neighbours:
+            feature, neighbour, rank, value. Of the library of the table; polars for arrays.
         """
         if self.neighbours is None or self.values is None:
             return frame_of(

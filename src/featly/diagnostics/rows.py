@@ -1,4 +1,4 @@
-r"""Rows that look wrong: far from all others, or labelled unlike all that resemble them.
+r"""Rows that look wrong: far from all others, or of another class than similar rows.
 
 .. math::
 
@@ -30,10 +30,10 @@ __all__ = ["SuspectRows", "suspect_rows"]
 
 
 FAR = 5.0  # z above which a row is an outlier
-BLAMED = 3.0  # robust standard deviations from which on a cell is named
-OWN_SHARE = 0.1  # of the neighbours, at most, in the own class of a row that is mislabelled
+FAR_CELL = 3.0  # robust standard deviations above which a cell's column is named
+OWN_SHARE = 0.1  # most neighbours of a mislabelled row that are of its own class
 FOLDS = 10
-LEAST_ROWS = 10  # below which nobody can be called odd
+LEAST_ROWS = 10  # with fewer rows, none is reported
 BLOCK = 64
 
 
@@ -46,20 +46,20 @@ class SuspectRows:
     outliers : int array
         Rows far from all others, farthest first.
     outlier_columns : list of str
-        For each outlier the column of numbers in which it is farthest out; empty where it is out
-        in none, as where cells are missing or levels rare.
+        For each outlier, the column of numbers in which it is farthest out; empty if it is far out
+        in none, but has missing cells or rare levels.
     outlier_scores : float array
-        z of every row that was looked at.
+        z of every examined row.
     mislabelled : int array
         Rows that neighbours and a linear machine put into another class, clearest first.
     label_scores : float array
-        Of every row that was looked at, from 0 to 1: how much speaks against its class, half of
-        it from the neighbours and half from the machine, who is asked only where neighbours are
-        of other classes. Empty without y.
+        Evidence against the class of every examined row, from 0 to 1: half of it from the
+        neighbours, half from the machine, which is used only for rows with neighbours of other
+        classes. Empty without y.
     suggested : list of str
         The class that most neighbours of each mislabelled row have.
     rows : int array
-        The rows that were looked at.
+        The examined rows.
     n_rows : int
         Rows of the table.
     """
@@ -74,7 +74,7 @@ class SuspectRows:
     n_rows: int
 
     def to_frame(self) -> Any:
-        """Return one row for every suspicion: row, suspicion, score, column, suggested class."""
+        """Return a frame of suspicions: row, suspicion, score, column, suggested class."""
         position = {int(row): k for k, row in enumerate(self.rows)}
         far, odd = self.outliers.tolist(), self.mislabelled.tolist()
         return frame_of(
@@ -120,11 +120,12 @@ def suspect_rows(
     as heavy as Student's t with 3 degrees of freedom. More than a tenth of all rows cannot be
     outliers: then they are a group.
 
-    **Mislabelled rows.** Two witnesses have to agree. At most a tenth of the nearest rows, by
-    Euclidean-overlap distance, are of the row's own class, as they are and weighted so that all
-    classes count alike; and a linear machine trained on other rows (ten folds, classes cost alike)
-    puts it on the other side. Where classes overlap, rows in the wrong camp are flagged as well:
-    those are hard, not wrong. Look at them; do not remove them unseen, and never from test rows.
+    **Mislabelled rows.** Two criteria have to agree. At most a tenth of the nearest rows, by
+    Euclidean-overlap distance, are of the row's own class, both unweighted and weighted so that
+    all classes count alike; and a linear machine trained on other rows (ten folds, classes cost
+    alike) puts it on the other side. Where classes overlap, rows among another class are flagged
+    as well: those are hard, not wrong. Look at them; do not remove them unseen, and never from
+    test rows.
     With 5 % of the labels of thirteen real tables flipped, 78 % of the flagged rows had been
     flipped (the median, from 26 to 100 %), and 25 % of the flipped rows were flagged (the median,
     from 0 to 97 %): the easier the classes are to tell apart, the better.
@@ -133,14 +134,16 @@ def suspect_rows(
     ----------
     X : data frame, array or sparse matrix of shape (n_rows, n_features)
     y : sequence of shape (n_rows,) or None
-        Without it, only outliers are looked for.
+        Without it, only outliers are searched for.
     n_neighbors : int, default=10
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
     max_rows : int, default=20000
-        Of a larger table, so many rows are drawn and looked at.
+        Of a larger table, this number of rows is drawn and examined.
     random_state : int, default=0
-        Draws those rows and the folds.
+        Seed of the random numbers.
+        They draw those rows and the folds.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -215,22 +218,22 @@ def _outlier_scores(
     least = float(mean[mean > 0].min(initial=np.inf))
     if not np.isfinite(least):
         return np.zeros(n)
-    size = np.log(np.maximum(mean, least))  # copies of a row are as near as any
+    size = np.log(np.maximum(mean, least))  # copies of a row count as the least distance
     low, middle, high, top = np.quantile(size, [0.25, 0.5, 0.75, 0.9])
     spread = max((top - middle) / 1.2816, (high - low) / 1.349)
     if spread < 1e-9:  # most rows are alike
         spread = max(float(size.std()), 1e-9)
-    return (size - middle) / spread
+    return np.asarray((size - middle) / spread)
 
 
 def _farthest_column(rows: Rows, cells: FloatArray) -> str:
-    """Return the number column that is farthest from its median, if far; else an empty name."""
+    """Return the name of the column of numbers farthest from its median; empty if none is far."""
     size = np.where(rows.is_number & ~np.isnan(cells), np.abs(cells), 0.0)
-    return rows.names[int(size.argmax())] if size.max(initial=0.0) > BLAMED else ""
+    return rows.names[int(size.argmax())] if size.max(initial=0.0) > FAR_CELL else ""
 
 
 def _robust_cells(rows: Rows) -> FloatArray:
-    """Return cells in robust units; a column without a spread stays as it is."""
+    """Return cells in robust units; a column without a spread is only centred."""
     numbers = rows.numbers
     middle, spread = np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])
     has_values = ~np.isnan(numbers).all(axis=0)
@@ -250,7 +253,7 @@ def _find_mislabelled(
     """Return a score against the class of every row, the suspects, and their likelier classes."""
     shares, weighted = _neighbour_shares(rows, y, n_classes, k, n_jobs)
     all_rows = np.arange(len(y))
-    # a row of a large class next to one of a tiny class is among its own all the same
+    # weighted or not: next to a few rows of a tiny class, a row is still among its own class
     own = np.maximum(shares, weighted)[all_rows, y]
     rivals = shares + weighted / (2 * k)  # weights settle ties
     rivals[all_rows, y] = -1.0
@@ -258,11 +261,11 @@ def _find_mislabelled(
     for c in range(n_classes):  # each class spread over the folds
         members = rng.permutation(np.flatnonzero(y == c))
         fold[members] = np.arange(len(members)) % FOLDS
-    doubted = own <= OWN_SHARE
-    margin = left_out_margins(rows.encode(), y, n_classes, fold, doubted, n_jobs)
-    disbelief = 1 / (1 + np.exp(np.clip(2 * margin, -50, 50)))
-    against = (1 - own + np.where(doubted, disbelief, 0.0)) / 2
-    odd = np.flatnonzero(doubted & (margin < 0))
+    is_candidate = own <= OWN_SHARE
+    margin = left_out_margins(rows.encode(), y, n_classes, fold, is_candidate, n_jobs)
+    of_machine = 1 / (1 + np.exp(np.clip(2 * margin, -50, 50)))
+    against = (1 - own + np.where(is_candidate, of_machine, 0.0)) / 2
+    odd = np.flatnonzero(is_candidate & (margin < 0))
     odd = odd[np.argsort(-against[odd], kind="stable")]
     return against, odd, rivals.argmax(axis=1)[odd]
 
@@ -270,7 +273,7 @@ def _find_mislabelled(
 def _neighbour_shares(
     rows: Rows, y: IntArray, n_classes: int, k: int, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return class shares among the nearest rows, as they are and with classes of equal size."""
+    """Return class shares among the nearest rows, unweighted and with equal weight of classes."""
     distances = SquaredDistances(rows.scale_to_range(), rows.is_number, n_jobs=n_jobs)
     shares = np.empty((len(y), n_classes))
     wins = np.empty(shares.shape, np.bool_)

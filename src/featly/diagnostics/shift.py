@@ -41,7 +41,7 @@ class Shift:
         Whether a column holds numbers.
     distance : float array
         Kolmogorov-Smirnov distance of numbers, total variation of levels, from 0 (equal) to 1
-        (nothing in common), of the values that are there.
+        (nothing in common), without missing values.
     missing_difference : float array
         Missing share in the second table minus that in the first.
     p_values, adjusted_p_values : float arrays
@@ -51,7 +51,7 @@ class Shift:
     new_levels : dict
         Levels that only the second table has, by column.
     n_first, n_second, n_used : int
-        Rows of the tables, and how many of both the permutations dealt with.
+        Rows of the tables, and rows of both that were permuted.
     """
 
     names: list[str]
@@ -122,13 +122,13 @@ def shift(
     r"""Compare two tables with the same columns.
 
     The null hypothesis is that all rows are drawn independently from one distribution. Then the
-    rows may be dealt out to the two tables anew, at random, and what was observed is one of
+    rows may be dealt out to the two tables again, at random, and the observed tables are one of
     ``n_permutations + 1`` draws that are equally likely: p-values are exact, whatever the columns
-    are and however they depend on each other. They say nothing where rows depend on each other,
+    are and however they depend on each other. They are not valid if rows depend on each other,
     such as several visits of a patient or rows sorted by date.
 
-    A column has two statistics: the distance of the values that are there, and the difference of
-    the missing shares. Each is standardised over all draws; the larger is the score of the column.
+    A column has two statistics: the distance of the present values, and the difference of the
+    missing shares. Each is standardised over all draws; the larger is the score of the column.
     Adjusted p-values compare that to the largest score of any column in each draw (Westfall and
     Young), so that the chance of a false alarm in the whole table is at most the level. None is
     below ``1 / (n_permutations + 1)``.
@@ -143,12 +143,14 @@ def shift(
     train, test : data frames, arrays or sparse matrices
         With the same columns. Kinds of columns are those of the first.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
     n_permutations : int, default=999
     max_rows : int, default=10000
-        Of a larger table, so many rows are drawn for the p-values of columns. Distances, missing
-        shares and new levels are always of all rows.
+        Of a larger table, this number of rows is drawn for the p-values of columns. Distances,
+        missing shares and new levels are always of all rows.
     random_state : int, default=0
+        Seed of the random numbers.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -219,7 +221,7 @@ def _draw_rows(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
 
 
 def _deal_labels(n: int, m: int, count: int, rng: np.random.Generator) -> ByteArray:
-    """Mark the rows dealt to the first table: as observed, then at random."""
+    """Mark the rows of the first table: as observed in column 0, then at random."""
     labels = np.zeros((n + m, count + 1), np.uint8)
     labels[:n, 0] = 1
     for b in range(1, count + 1):

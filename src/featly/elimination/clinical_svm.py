@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from featly.basics.typing import AnyArray
 from featly.core.kernels.clinical import ClinicalColumns
 from featly.core.svm.dual import SVMDual
 from featly.core.svm.projected_gradient import projected_gradient
@@ -9,10 +10,10 @@ from featly.core.svm.working_set import solve_by_products
 
 __all__ = ["ClinicalMachine"]
 
-MOST_DENSE_ROWS = 4096  # above this nothing n x n is made, nor ...
-FEW_ROWS, FEW_COLUMNS = 1024, 200  # ... above so many rows with at most so many columns
+MOST_DENSE_ROWS = 4096  # with more rows no n x n matrix is made ...
+FEW_ROWS, FEW_COLUMNS = 1024, 200  # ... nor with more rows than this and at most so many columns
 REBUILD_SHARE = 8  # rebuild the Gram matrix when this fraction of the columns is left
-ROUNDING = 1e-22  # forms below this share of those of a useful column are zero; a prior adds to it
+ROUNDING = 1e-22  # smaller shares of the form of a useful column are zero; a prior raises it
 
 
 class ClinicalMachine:
@@ -24,8 +25,8 @@ class ClinicalMachine:
     y : array of +1.0 and -1.0
     C : array, one price a row
     renormalised : bool
-        Whether the importance of a column is how much ||w||^2 changes when its kernel is taken
-        out of the *mean* (eq. 4-5 of Paul et al.), instead of out of the sum.
+        Whether the importance of a column is the change of ||w||^2 when its kernel is taken out of
+        the *mean* (eq. 4-5 of Paul et al.) instead of out of the sum.
     widths : array or None
         Weights of the kernels in the mean: the squares of a prior; None is 1 for all.
     most_dense_rows : int
@@ -37,6 +38,9 @@ class ClinicalMachine:
     duality_gaps : list of float
         Relative duality gap of every round.
     """
+
+    columns: ClinicalColumns
+    y: AnyArray
 
     def __init__(
         self,
@@ -65,19 +69,19 @@ class ClinicalMachine:
         self._coef: np.ndarray | None = None
 
     def criterion(self) -> np.ndarray:
-        """Return importances of the columns left, in units that no prior has widened."""
+        """Return importances of the remaining columns, in units without the prior."""
         coef = self._solve_dense() if self._dense else self._solve_free()
-        # a gap is like itself, which makes ||w|| larger and no column better
+        # a missing value is like itself, which adds to ||w|| and says nothing about a column
         forms = self.columns.forms(coef, include_missing=self.renormalised)
         if not self.renormalised:
             forms[self._lonely] = 0.0
         forms *= self.widths**2
         forms[forms <= self._rounding * float(coef @ coef) * self.columns.n_rows] = 0.0
         p = len(forms)
-        # of two columns both are as far from their mean, and of one nothing is left: there the
-        # forms themselves decide
+        # two columns are equally far from their mean, and one column without its kernel is
+        # nothing: there the forms themselves decide
         if self.renormalised and p > 2:
-            return np.abs(forms - forms.mean()) / (p - 1)
+            forms = np.abs(forms - forms.mean()) / (p - 1)
         return forms
 
     def drop(self, positions: np.ndarray) -> None:
@@ -86,8 +90,8 @@ class ClinicalMachine:
         stays[positions] = False
         remaining, widths = self.columns.view(np.flatnonzero(stays)), self.widths[stays]
         if self._gram is not None:
-            # what is left may be cheaper to add up than what goes is to take away, and where
-            # little is left of the weight, rounding errors of what was there are large beside it
+            # rebuild if the remaining columns are cheaper to add up than the others to take away,
+            # or if so little weight remains that the rounding errors are large beside it
             cheap = remaining.n_features <= max(len(positions), self._built // REBUILD_SHARE)
             if cheap or float(widths.sum()) * REBUILD_SHARE < self._built_width:
                 self._gram = None
@@ -113,7 +117,7 @@ class ClinicalMachine:
         def product(v: np.ndarray) -> np.ndarray:
             return columns.product(v, mean)
 
-        if p == 1:  # compared with no other, and of one column many rows lie between the bounds
+        if p == 1:  # it is not compared; the other solver is slow with many rows between bounds
             solution = projected_gradient(product, self.y, self.C, start=self._coef, tolerance=1e-4)
         else:
             solution = solve_by_products(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from featly.basics.typing import AnyArray
 from featly.core.kernels.gaussian import margin_changes, squared_distances
 from featly.core.sources import Source
 from featly.core.svm.dual import SVMDual
@@ -24,13 +25,16 @@ class GaussianMachine:
     variance : array or float
         Total variance of every column.
     gamma : float or None
-        None is one over the total variance of the columns that are left.
+        None is one over the total variance of the columns that remain.
 
     Attributes
     ----------
     duality_gaps : list of float
         Relative duality gap of every round.
     """
+
+    source: Source
+    variance: AnyArray
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class GaussianMachine:
         self._built = 0
 
     def criterion(self) -> np.ndarray:
-        """Return how much ||w||^2 falls without each of the columns left; it may rise too."""
+        """Return by how much ||w||^2 falls without each remaining column; negative if it rises."""
         if self._distances is None:
             self._distances = squared_distances(self.source.gram())
             self._built = self.source.n_features
@@ -66,7 +70,7 @@ class GaussianMachine:
             atoms, self.source.atoms, v, self._distances, gamma, self.source.n_jobs
         )
         changes[np.abs(changes) <= ROUNDING * float(np.abs(v) @ K @ np.abs(v))] = 0.0
-        # a column that does not vary changes nothing, but it is no better than one that disturbs
+        # a constant column changes nothing, but must not rank above one that disturbs
         constant = self.variance <= 0
         if constant.any():
             least = min(float(changes.min()), 0.0)

@@ -10,8 +10,8 @@ __all__ = ["ROUNDING", "LinearMachine"]
 
 REBUILD_TRACE = 8  # rebuild the Gram matrix when its trace has fallen by this factor
 ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero
-MOST_DENSE_ROWS = 1024  # above this, and ...
-FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is made
+MOST_DENSE_ROWS = 1024  # with more rows than this, and ...
+FACTOR_SHARE = 4  # ... this many times more rows than atoms, no n x n matrix is made
 
 
 class LinearMachine:
@@ -24,16 +24,17 @@ class LinearMachine:
     y : array of +1.0 and -1.0
     C : array, one price a row
     variance : array or float
-        Total variance of every column, before a prior widened it.
+        Total variance of every column, before a prior multiplied it.
     widths : array or None
-        The squares of how many times as wide as the others a prior has made every column of
-        `source`.
+        The squares of the priors by which the columns of `source` have been multiplied.
 
     Attributes
     ----------
     duality_gaps : list of float
         Relative duality gap of every round.
     """
+
+    source: Source
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class LinearMachine:
         self.variance = variance
         self.widths = widths
         self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
-        self.dual = SVMDual(y, C, n_jobs=source.n_jobs)
+        self.dual: SVMDual = SVMDual(y, C, n_jobs=source.n_jobs)
         self.duality_gaps: list[float] = []
         self._all_bytes = source.nbytes
         self._factor: np.ndarray | None = None
@@ -57,7 +58,7 @@ class LinearMachine:
         self.source = compact_if_small(self.source, self._all_bytes)
 
     def criterion(self) -> np.ndarray:
-        """Return squared weights of the columns left, in units that no prior has widened."""
+        """Return squared weights of the remaining columns, in units without the prior."""
         n, rank = self.source.n_rows, self.source.n_atoms
         if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
             self._gram = None
@@ -84,9 +85,9 @@ class LinearMachine:
     def _noise(self) -> np.ndarray | float:
         """Return the largest squared weights that may be rounding errors of zero.
 
-        Where w = 0 is the optimum, its computed entries are sums of n terms that cancel; without
-        this they would be ordered by how they were rounded. The rounding errors of
-        the widest column are felt by all, so the limit on weights grows with its width.
+        If w = 0 is the optimum, its computed entries are sums of n terms that cancel, and would be
+        ordered by their rounding errors. Those of the widest column affect all others, so the limit
+        grows with its width.
         """
         v = self.dual.coef
         return self._rounding**2 * float(v @ v) * self.source.n_rows * self.variance
@@ -104,7 +105,7 @@ class LinearMachine:
             self.variance = self.variance[stays]
         few = False
         if self.widths is not None:
-            # wide columns hide in the trace how little is left of the others
+            # in the trace, wide columns hide how little is left of the others
             self.widths = self.widths[stays]
             few = self.source.n_features * REBUILD_TRACE < self._built
         if self._gram is not None and (few or self._trace * REBUILD_TRACE < self._built_trace):

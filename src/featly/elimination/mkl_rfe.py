@@ -27,62 +27,65 @@ from featly.table.schema import Schema
 
 __all__ = ["MKLRFE"]
 
-MOST_ROWS = 20_000  # of the matrices of n x n numbers there are four at a time
+MOST_ROWS = 20_000  # four n x n matrices are held at a time
 MOST_PRIOR = 100.0  # squared, it multiplies a kernel; above, the solver loses the others
 
 
 class MKLRFE(Ranker):
     r"""Rank mixed columns by recursive elimination with multiple kernel learning.
 
-    Every column has a kernel of its own, the clinical kernel: how alike two rows are in that
-    column. Each round learns a weight :math:`\mu_f` for the kernel of every column that is left,
+    Every column has a kernel of its own, the clinical kernel: the similarity of two rows in that
+    column. Each round learns a weight :math:`\mu_f` for the kernel of every remaining column,
     together with a support vector machine on the weighted sum, and drops the columns of the
-    smallest weights. Continuous, ordinal and categorical columns compete on equal terms, and
-    missing values need no filling in.
+    smallest weights. Continuous, ordinal and categorical columns are compared on the same scale,
+    and missing values need not be filled.
 
     A prior :math:`\beta_f` multiplies the kernel of a column by :math:`\beta_f^2`, as if the column
-    were :math:`\beta_f` times as wide. What decides is then :math:`\beta_f^2 \mu_f`, the weight of
-    the column's own kernel in the sum.
+    were :math:`\beta_f` times as wide. Columns are then dropped by :math:`\beta_f^2 \mu_f`, the
+    weight of the column's own kernel in the sum.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances". The ranking
-        does not depend on it: elimination always goes to the end.
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances". The ranking does not
+        depend on it: elimination always goes to the end.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one),
         a count, a falling list of sizes to pass through, or a function from the number that
         remain to the number to drop.
     fine_below : int or None, default=None
-        With fewer columns than this left, go one by one.
+        With fewer remaining columns than this, drop one a round.
     C : float, default=0.1
         Price of a margin violation.
     norm : float, default=2.0
-        The p, above 1, of the norm on the weights. Towards 1 few columns get all the weight, for
-        large norms all get the same.
+        The p, above 1, of the norm on the weights. Near 1 few columns have all the weight; with a
+        large norm all have the same.
     tolerance : float, default=1e-9
-        Relative duality gap at which a round is solved. The weights are then known to some four
-        digits and mostly to eight; what is worse than 1e-6 gives a warning.
+        Relative duality gap at which a round is solved. The weights then have at least about four
+        correct digits, mostly eight. A duality gap above 1e-6 gives a warning.
     max_iter : int, default=100
-        The most support vector machines to solve in a round.
+        The largest number of support vector machines in a round.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class; "balanced" is :math:`n / (2 n_c)`.
     multiclass : {"ovo", "ova"} or None, default=None
-        What to do with more than two classes. None refuses them. "ovo" ranks for every pair of
+        The treatment of more than two classes. None raises an error. "ovo" ranks for every pair of
         classes, "ova" for every class against the rest, and k-first combines the lists into one:
         the same as ``PairwiseRanker(MKLRFE(...), decomposition="ovo")``, which offers other
         rules. The attributes are then those of :class:`featly.PairwiseRanker`.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are never eliminated
-        before others. So is `prior`, up to 100 times that of other columns.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used. Columns to keep are never eliminated before others. A prior may
+        be up to 100 times that of other columns.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (columns ranked, columns in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts ranked columns.
 
     Attributes
     ----------
@@ -95,7 +98,7 @@ class MKLRFE(Ranker):
     duality_gap_ : float array
         (primal - dual) / primal objective of every round.
     n_iter_ : int
-        The most support vector machines that a round took.
+        The largest number of support vector machines in a round.
     interrupted_ : bool
         Whether Ctrl-C ended the elimination early. Columns not yet eliminated are then ordered by
         their last weight.
@@ -104,7 +107,7 @@ class MKLRFE(Ranker):
 
     See Also
     --------
-    SVMRFE : With ``kernel="clinical"``, all columns weigh the same in the machine.
+    SVMRFE : With ``kernel="clinical"``, all columns have the same weight in the kernel.
     featly.learners.MKLClassifier : The machine itself.
 
     Notes
@@ -115,14 +118,14 @@ class MKLRFE(Ranker):
     tables included, and four n x n matrices. Hence more than 20,000 rows are refused;
     ``SVMRFE(kernel="clinical")`` takes them.
 
-    A missing value is like nothing here, not even itself. In the clinical kernel it is like
-    itself, and with that a machine learns rows by heart, and gladly: of 24,488 columns of van 't
-    Veer's breast cancer data 293 are without any value, and they would be among the best 354. For
-    the same reason a column in which no two rows are alike, such as names, has importance 0.
+    The similarity of a missing value with itself is 0 here. In the clinical kernel it is 1, and
+    with that a machine can learn single rows by heart: of the 24,488 columns of van 't Veer's
+    breast cancer data 293 have no value at all, and they would be among the best 354. For the same
+    reason a column in which all rows differ, such as names, has importance 0.
 
-    The more a column is favoured, the better for it: :math:`\beta_f^2 \mu_f` grows at least as
-    fast as :math:`\beta_f^{2p / (p + 1)}`, for p the norm. :math:`\mu_f` itself, which is the
-    weight of the multiplied kernel, may fall.
+    A larger prior never lowers a column: :math:`\beta_f^2 \mu_f` grows at least as fast as
+    :math:`\beta_f^{2p / (p + 1)}`, for p the norm. :math:`\mu_f`, the weight of the multiplied
+    kernel, may fall.
 
     References
     ----------
@@ -213,7 +216,7 @@ class MKLRFE(Ranker):
                 f"that size, takes {MOST_ROWS}: draw some of the rows, or use "
                 "SVMRFE(kernel='clinical')"
             )
-        problem.moments()  # for the values that it refuses
+        problem.moments()  # raises an error on infinite values
         y = np.where(problem.y == 1, 1.0, -1.0)
         C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
         prior = problem.prior(type(self).__name__, MOST_PRIOR)
@@ -235,10 +238,8 @@ class MKLRFE(Ranker):
             remedy = "a smaller C," if prior is None else "a smaller C or prior,"
             warning = (
                 f"the kernel weights of round {int(duality_gaps.argmax())} were learnt to a "
-                "relative gap "
-                f"of {duality_gaps.max():.1e} only: columns of similar weight may be out of order; "
-                "try "
-                f"{remedy} a larger norm or more max_iter"
+                f"relative duality gap of {duality_gaps.max():.1e} only: columns of similar weight "
+                f"may be out of order; try {remedy} a larger norm or a larger max_iter"
             )
         ranking = Ranking(
             order=elimination.order,
@@ -277,7 +278,7 @@ class _Machine:
         max_iter: int,
         widths: np.ndarray | None = None,
     ) -> None:
-        self.useful = ~kernels.lonely  # of the columns that are left; the others take no part
+        self.useful = ~kernels.lonely  # a mask over the remaining columns; only these are learnt
         self.kernels: Kernels = kernels.view(np.flatnonzero(self.useful))
         if widths is not None:
             self.kernels = ScaledKernels(self.kernels, widths[self.useful])

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -14,23 +15,22 @@ from featly.elimination.linear_svm import REBUILD_TRACE, ROUNDING
 
 __all__ = ["JointMachine", "MulticlassMachine", "PairsMachine"]
 
-MOST_GRAM_ROWS = 4096  # above this, and ...
-FACTOR_SHARE = 4  # ... this many times more rows than atoms, nothing n x n is made
+MOST_GRAM_ROWS = 4096  # with more rows than this, and ...
+FACTOR_SHARE = 4  # ... this many times more rows than atoms, no n x n matrix is made
 SMALL_PAIR = 1024  # pairs of classes with up to this many rows have a Gram matrix of their own
 
 
 class MulticlassMachine(ABC):
-    """A machine with several weights a column, of classes or of pairs, whose columns shrink.
+    """A machine on a shrinking set of columns, with a weight for each class or pair of classes.
 
     Parameters
     ----------
     source : Source
         Centred and scaled.
     variance : array or float
-        Total variance of every column, before a prior widened it.
+        Total variance of every column, before a prior multiplied it.
     widths : array or None
-        The squares of how many times as wide as the others a prior has made every column of
-        `source`.
+        The squares of the priors by which the columns of `source` have been multiplied.
     squared : bool
         Whether squared weights are summed, or absolute ones averaged.
 
@@ -39,6 +39,10 @@ class MulticlassMachine(ABC):
     duality_gaps : list of float
         Relative duality gap of every round; of several machines the largest.
     """
+
+    source: Source
+
+    squared: bool
 
     def __init__(
         self,
@@ -58,29 +62,29 @@ class MulticlassMachine(ABC):
 
     @abstractmethod
     def _has_many_rows(self) -> bool:
-        """Return whether there are too many rows to multiply them with one another."""
+        """Return whether there are too many rows for a Gram matrix."""
 
     @abstractmethod
     def _solve(self) -> tuple[list[np.ndarray], float]:
-        """Return coefficients of rows, machine after machine, and the largest duality gap."""
+        """Return the coefficients of the rows in every machine, and the largest duality gap."""
 
     def criterion(self) -> np.ndarray:
-        """Return importances of the columns left, in units that no prior has widened."""
+        """Return importances of the remaining columns, in units without the prior."""
         if self._has_many_rows():
             self._gram = None
             if self._factor is None:
                 self._factor = self._load_factor()
         elif self._gram is None:
             self._build()
-        coefficients, gap = self._solve()
-        self.duality_gaps.append(gap)
+        coefficients, duality_gap = self._solve()
+        self.duality_gaps.append(duality_gap)
         self.source = compact_if_small(self.source, self._all_bytes)
         total = np.zeros(self.source.n_features)
         for v in coefficients:
             weights = self.source.forms(v)
             if self.widths is not None:
                 weights *= self.widths
-            # sums of n terms that cancel: see LinearMachine
+            # rounding errors of sums that cancel: see LinearMachine._noise
             noise = self._rounding**2 * float(v @ v) * self.source.n_rows * self.variance
             weights[weights <= noise] = 0.0
             total += weights if self.squared else np.sqrt(weights)
@@ -99,7 +103,7 @@ class MulticlassMachine(ABC):
         if self.widths is not None:
             self.widths = self.widths[stays]
         if self._gram is not None:
-            # wide columns hide in the trace how little is left of the others
+            # in the trace, wide columns hide how little is left of the others
             few = self.widths is not None and self.source.n_features * REBUILD_TRACE < self._built
             if few or float(np.trace(self._gram)) * REBUILD_TRACE < self._built_trace:
                 self._build()
@@ -108,7 +112,7 @@ class MulticlassMachine(ABC):
 
     @abstractmethod
     def _update_duals(self, removed_atom: np.ndarray | None) -> None:
-        """Update the solutions after the table lost the atom `removed_atom`, or several."""
+        """Update the solutions after one atom was removed, or several, for which it is None."""
 
     def _load_factor(self) -> np.ndarray:
         factor = np.empty((self.source.n_atoms, self.source.n_rows))
@@ -123,7 +127,7 @@ class MulticlassMachine(ABC):
         self._built = self.source.n_features
 
     def _downdate(self, positions: np.ndarray) -> np.ndarray | None:
-        """Take columns out of the Gram matrix; return the atom where it was one."""
+        """Take columns out of the Gram matrix; return the atom if it is a single one."""
         assert self._gram is not None
         if len(positions) > 1:
             self._gram -= self.source.gram(positions)
@@ -135,7 +139,7 @@ class MulticlassMachine(ABC):
 
 
 class JointMachine(MulticlassMachine):
-    """One machine for all classes: Crammer and Singer's, or Weston and Watkins' (`box`)."""
+    """One machine for all classes, of Crammer and Singer, or with `box` of Weston and Watkins."""
 
     def __init__(
         self,
@@ -150,7 +154,7 @@ class JointMachine(MulticlassMachine):
     ) -> None:
         super().__init__(source, variance, widths, squared)
         self.n_classes = n_classes
-        self.dual = MulticlassDual(y, n_classes, C, box, source.n_jobs)
+        self.dual: MulticlassDual = MulticlassDual(y, n_classes, C, box, source.n_jobs)
 
     def _has_many_rows(self) -> bool:
         n, width = self.source.n_rows, self.source.n_atoms + 1
@@ -174,7 +178,10 @@ class JointMachine(MulticlassMachine):
 
 
 class PairsMachine(MulticlassMachine):
-    """A binary machine for every pair of classes, on the columns of all."""
+    """A binary machine for every pair of classes, all on the same columns."""
+
+    duals: list[Any]
+    members: list[Any]
 
     def __init__(
         self,
@@ -191,7 +198,7 @@ class PairsMachine(MulticlassMachine):
         for pair in combinations(range(n_classes), 2):
             rows = np.flatnonzero(np.isin(y, pair))
             self.members.append(rows)
-            # pairs are shared out to threads: none has some of its own
+            # the pairs run in threads, so each uses one
             self.duals.append(SVMDual(np.where(y[rows] == pair[1], 1.0, -1.0), C[rows], n_jobs=1))
 
     def _has_many_rows(self) -> bool:

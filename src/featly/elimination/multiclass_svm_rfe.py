@@ -25,7 +25,7 @@ from featly.table.schema import Schema
 
 __all__ = ["MulticlassSVMRFE"]
 
-# and the importance that goes with each
+# formulations and their default importance
 FORMULATIONS = {"crammer-singer": "squared", "weston-watkins": "squared", "ovo": "abs"}
 IMPORTANCES = ("squared", "abs")
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
@@ -34,36 +34,35 @@ MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses
 class MulticlassSVMRFE(Ranker):
     r"""Rank columns for many classes by recursive elimination with a multiclass SVM.
 
-    Each round fits weights :math:`w_m` for all classes to the columns that are left and drops
-    those that matter least to them, by their weights summed over the classes. There are three
-    machines. Crammer and Singer pay, for every row, for the class that comes closest to beating
-    its own:
+    Each round fits weights :math:`w_m` of all classes to the remaining columns and drops columns of
+    the smallest importance, which is the sum of their weights over the classes. There are three
+    machines. Crammer and Singer's has, for every row, a loss for the class that comes closest to
+    beating its own:
 
     .. math:: \min_W \tfrac12 \sum_m \|w_m\|^2
               + C \sum_i \max_m (1[m \ne y_i] + w_m x_i - w_{y_i} x_i),
 
-    Weston and Watkins for every class that comes too close:
+    Weston and Watkins' has one for every class that comes too close:
 
     .. math:: \min_W \tfrac12 \sum_m \|w_m\|^2
               + C \sum_i \sum_{m \ne y_i} \max(0, 1 - (w_{y_i} - w_m) x_i),
 
     and ``"ovo"`` (one versus one) fits the binary machine of :class:`SVMRFE` to every pair of
-    classes. All pairs see the same columns, standardised over all rows, and all lose the same.
+    classes. All pairs have the same columns, standardised over all rows, and drop the same ones.
     A categorical column stays one feature; its weight is the norm of those of its levels. The
-    machines are solved to machine precision and say so (`duality_gap_`).
+    machines are solved to machine precision; `duality_gap_` shows it.
 
-    Averaging over pairs happens here *inside* the elimination: no pair has a ranking of its own.
-    A column that tells one class from the rest and is of no use otherwise goes early, because its
-    average is low, and pairs of classes that are hard to tell apart have the longest weights and
-    outvote the others (Izetta et al. 2017). To let every pair eliminate by itself and combine the
-    lists afterwards, see :class:`PairwiseRanker`.
+    Pairs are averaged *inside* the elimination: no pair has a ranking of its own. A column that
+    only tells one class from the rest is dropped early, because its average is low. Pairs of
+    classes that are hard to tell apart have the largest weights and outvote the others (Izetta et
+    al. 2017). :class:`PairwiseRanker` eliminates for every pair by itself and combines the lists.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances". The ranking does not depend on it:
-        elimination always goes to the end.
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances". The ranking does not
+        depend on it: elimination always goes to the end.
     formulation : {"crammer-singer", "weston-watkins", "ovo"}, default="crammer-singer"
         The machine. For two classes the first two are the same: the binary machine with 2C and a
         penalised bias, :math:`w_1 = -w_2`.
@@ -76,23 +75,25 @@ class MulticlassSVMRFE(Ranker):
         a count, a falling list of sizes to pass through, or a function from the number that remain
         to the number to drop.
     fine_below : int or None, default=None
-        With fewer columns than this left, go one by one. ``step=0.1, fine_below=20`` is the
+        With fewer remaining columns than this, drop one a round. ``step=0.1, fine_below=20`` is the
         schedule of Izetta, Verdes and Granitto (2017).
     C : float, default=1.0
         Price of a margin violation.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class; "balanced" is :math:`n / (k n_c)` for k classes.
     standardize : bool, default=True
-        Give every column mean 0 and total variance 1 first. Without it, columns are centred only
-        and the ranking depends on their units.
+        Whether every column gets mean 0 and total variance 1 first. Without it, columns are only
+        centred, and the ranking depends on their units.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are never eliminated
-        before others. So is `prior`, up to 100 times that of other columns: the machine sees the
-        column that many times as wide, and it is dropped by its weight in the table's own units.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used. Columns to keep are never eliminated before others. A prior may
+        be up to 100 times that of other columns: the machine sees the column that many times as
+        wide, and it is dropped by its weight in the table's own units.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (columns ranked, columns in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts ranked columns.
 
     Attributes
     ----------
@@ -103,7 +104,7 @@ class MulticlassSVMRFE(Ranker):
     scores_ : float array of shape (n_features,)
         `round_` plus the column's share of the importance in that round.
     duality_gap_ : float array
-        (primal - dual) / primal objective of the SVM of every round, of the pairs the largest.
+        (primal - dual) / primal objective of the SVM of every round; of several pairs the largest.
     interrupted_ : bool
         Whether Ctrl-C ended the elimination early. Columns not yet eliminated are then ordered by
         their last importance.
@@ -113,28 +114,28 @@ class MulticlassSVMRFE(Ranker):
     See Also
     --------
     PairwiseRanker : One elimination for every pair of classes, then one list from all.
-    SVMRFE : The same for two classes, with clinical and Gaussian kernels.
+    SVMRFE : The same for two classes, also with clinical and Gaussian kernels.
 
     Notes
     -----
-    The bias of the joint machines is the weight of a column of ones and penalised like any other,
-    as in liblinear; it is no feature. On centred columns little is lost by that, and the rows'
-    dual variables are then bound to one another by nothing but the weights, which is what lets a
-    step solve for all variables of a row at once. The pairs have the unpenalised bias of
-    :class:`SVMRFE`, and two classes rank as there.
+    The bias of the joint machines is the weight of a column of ones, penalised like any other, as
+    in liblinear; it is no feature. On centred columns this changes little, and the dual variables
+    of different rows are then connected by the weights alone, so a step can solve for all variables
+    of a row at once. The pairs have the unpenalised bias of :class:`SVMRFE`, and with two classes
+    the ranking is that of :class:`SVMRFE`.
 
-    With three classes or more that overlap, Crammer and Singer's optimum may be W = 0: to move
-    away from it helps some rows and hurts more. The columns that are left then tie at 0 and go by
-    their position. Weston and Watkins' machine and the pairs have weights there.
+    With three or more classes that overlap, Crammer and Singer's optimum may be W = 0: any other
+    weights help some rows and hurt more. The remaining columns then tie at 0 and are ordered by
+    position. Weston and Watkins' machine and the pairs have weights there.
 
     For n rows, p columns and k classes, the Gram matrix costs :math:`n^2 p` operations and taking
     columns out of it as much again; a round costs :math:`k n p` for the weights and some 20 to
     100 Newton steps of :math:`d^3 / 3`, where d counts the dual variables between their bounds:
     about one or two for each row near a margin, and no more than there are weights,
-    :math:`(k - 1)(p + 1)`. With more rows than weights nothing of size :math:`n^2` is made. Pairs
-    cost what :class:`SVMRFE` costs on their rows. The order is that of a loop around liblinear's
-    Crammer-Singer machine at a tolerance of 1e-8; at the usual 1e-4 one position in fourteen is
-    another (200 rows, 5,000 columns, six classes).
+    :math:`(k - 1)(p + 1)`. With more rows than weights no :math:`n \times n` matrix is made. Pairs
+    cost as much as :class:`SVMRFE` on their rows. The order is that of a loop around liblinear's
+    Crammer-Singer machine at a tolerance of 1e-8; at the usual 1e-4 one position in fourteen
+    differs (200 rows, 5,000 columns, six classes).
 
     References
     ----------
@@ -163,7 +164,7 @@ class MulticlassSVMRFE(Ranker):
     >>> bool(rfe.duality_gap_.max() < 1e-8)
     True
 
-    The average weight over all pairs of classes:
+    With the average weight over all pairs of classes:
 
     >>> rfe = MulticlassSVMRFE(formulation="ovo", step=0.1, fine_below=20).fit(X, y)
     >>> sorted(rfe.order_[:2].tolist())
@@ -239,7 +240,7 @@ class MulticlassSVMRFE(Ranker):
         return build_elimination_ranking(elimination, np.array(machine.duality_gaps), remedy)
 
     def _machine(self, problem: Problem) -> tuple[MulticlassMachine, bool]:
-        """Make the machine on all columns; return also whether there is a prior."""
+        """Return the machine on all columns, and whether there is a prior."""
         name, n_classes = type(self).__name__, len(problem.classes)
         C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
         prior = problem.prior(name, MOST_PRIOR)

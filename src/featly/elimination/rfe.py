@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import FloatArray
 from featly.core.ranking.ordering import worst
 from featly.problem.outcome import Ranking, stop_with
 
@@ -21,10 +22,9 @@ __all__ = [
     "check_schedule",
     "eliminate",
     "schedule",
-    "schedule_sizes",
 ]
 
-POOR_DUALITY_GAP = 1e-6  # relative; above it, the order of columns of similar weight is not certain
+POOR_DUALITY_GAP = 1e-6  # relative; above it, columns of similar weight may be out of order
 
 Step = int | float | Sequence[int] | Callable[[int], int]
 
@@ -36,25 +36,26 @@ class Machine(Protocol):
         """Return the importance of every column in the model, in ascending order of column."""
 
     def drop(self, positions: np.ndarray) -> None:
-        """Drop some of the columns in the model, given by ascending position in it."""
+        """Drop columns of the model, given by their positions in it, ascending."""
 
 
 @dataclass
 class Elimination:
-    """The outcome of an elimination.
+    """Result of an elimination.
 
     Attributes
     ----------
     order : int array
         Columns, best first.
     round : int array
-        The round in which each column was dropped, from 0; the last round is the highest.
+        The round in which each column was dropped, from 0; the best column has the last round.
     criterion : float array
-        Its importance in that round.
+        The importance of the column in that round.
     totals : list of float
         The sum of the importances of all columns in every round, negative ones left out.
     interrupted : bool
-        Whether Ctrl-C ended it early; the columns left are then ordered by their last importance.
+        Whether Ctrl-C ended it early; the columns that remain are then ordered by their last
+        importance.
     """
 
     order: np.ndarray
@@ -64,11 +65,12 @@ class Elimination:
     interrupted: bool = False
 
     @property
-    def share(self) -> np.ndarray:
+    def share(self) -> FloatArray:
         """`criterion` as a share of its sum over the columns of that round; 0 where negative."""
         totals = np.array(self.totals)[self.round]
         gains = np.maximum(self.criterion, 0.0)
-        return np.divide(gains, totals, out=np.zeros(len(totals)), where=totals > 0)
+        share: FloatArray = np.divide(gains, totals, out=np.zeros(len(totals)), where=totals > 0)
+        return share
 
     @property
     def tie_keys(self) -> tuple[np.ndarray, np.ndarray]:
@@ -79,19 +81,18 @@ class Elimination:
 def build_elimination_ranking(
     elimination: Elimination, duality_gaps: np.ndarray, remedy: str
 ) -> Ranking:
-    """Build the ranking of an elimination, with a warning where its machines were not exact.
+    """Build the ranking of an elimination, with a warning if a duality gap is large.
 
-    `duality_gaps` are those of the rounds, `remedy` what may help where one is large.
+    `duality_gaps` are those of the rounds; `remedy` ends the warning.
     """
     last_is_single = len(elimination.round) and np.bincount(elimination.round)[-1] == 1
-    compared_gaps = (
-        duality_gaps[: len(duality_gaps) - 1] if last_is_single else duality_gaps
-    )  # the last column is compared with none
+    # a single last column is compared with none, so its duality gap does not matter
+    compared_gaps = duality_gaps[: len(duality_gaps) - 1] if last_is_single else duality_gaps
     warning = None
     if compared_gaps.max(initial=0.0) > POOR_DUALITY_GAP:
         warning = (
-            f"the SVM of round {int(compared_gaps.argmax())} was solved to a relative gap of "
-            f"{compared_gaps.max():.1e} only: columns of similar weight may be out of order; "
+            f"the SVM of round {int(compared_gaps.argmax())} was solved to a relative duality gap "
+            f"of {compared_gaps.max():.1e} only: columns of similar weight may be out of order; "
             f"{remedy}"
         )
     ranking = Ranking(
@@ -108,7 +109,7 @@ def build_elimination_ranking(
 
 
 def check_schedule(step: Step, fine_below: int | None) -> None:
-    """Refuse a schedule that cannot be followed."""
+    """Refuse a `step` or `fine_below` that gives no schedule."""
     whole = isinstance(fine_below, int | np.integer) and not isinstance(fine_below, bool)
     if fine_below is not None and (not whole or fine_below < 1):
         raise ParameterError(f"fine_below={fine_below!r}: give a number of columns, or None")
@@ -134,16 +135,16 @@ def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int
 
     Examples
     --------
-    A fraction is one of the *remaining* columns, rounded, at least one column:
+    A fraction of the *remaining* columns, rounded, at least one column:
 
-    >>> left, sizes = 30, []
-    >>> while left:
-    ...     sizes.append(left)
-    ...     left -= schedule(left, 0.2)
+    >>> remaining, sizes = 30, []
+    >>> while remaining:
+    ...     sizes.append(remaining)
+    ...     remaining -= schedule(remaining, 0.2)
     >>> sizes
     [30, 24, 19, 15, 12, 10, 8, 6, 5, 4, 3, 2, 1]
 
-    Ten per cent until fewer than 20 are left, then one by one:
+    Ten per cent until fewer than 20 remain, then one by one:
 
     >>> schedule(40, 0.1, fine_below=20), schedule(19, 0.1, fine_below=20)
     (4, 1)
@@ -161,24 +162,6 @@ def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int
     return min(max(1, count), n_remaining)
 
 
-def schedule_sizes(
-    n_features: int, n_kept: int, step: Step, fine_below: int | None = None
-) -> np.ndarray:
-    """Return how many columns every round drops, those to keep last.
-
-    Examples
-    --------
-    >>> schedule_sizes(10, 2, 0.5).tolist()
-    [5, 3, 1, 1]
-    """
-    counts, left = [], n_features
-    while left:
-        count = schedule(left, step, fine_below)
-        counts.append(min(count, left - n_kept) if left > n_kept else count)
-        left -= counts[-1]
-    return np.array(counts, np.int64)
-
-
 def eliminate(
     machine: Machine,
     n_features: int,
@@ -188,10 +171,10 @@ def eliminate(
     keep: np.ndarray | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Elimination:
-    """Drop columns until none is left; the last to go is the best.
+    """Drop columns until none remains; the last one to be dropped is the best.
 
-    Columns in `keep` go only when nothing else is left. `progress` is called with the number of
-    columns ranked and the total after every round.
+    Columns in `keep` are dropped only when no others remain. `progress` is called after every round
+    with the number of ranked columns and the number of all.
     """
     is_kept = np.zeros(n_features, bool)
     if keep is not None:
@@ -226,7 +209,7 @@ def eliminate(
             if progress is not None:
                 progress(n_features - len(remaining), n_features)
     except KeyboardInterrupt:
-        if len(importances) != len(remaining):  # the model had already lost its worst columns
+        if len(importances) != len(remaining):  # Ctrl-C came after drop
             stays = np.delete(np.arange(len(importances)), positions)
             importances = importances[stays]
         elimination.interrupted = True

@@ -19,58 +19,50 @@ import numpy as np
 
 from featly.base import Problem, Ranker, Ranking
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
 from featly.core.kernels.clinical import ClinicalColumns
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.sources import (
-    DenseSource,
-    Source,
-    StreamedSource,
-    centers_and_variances,
-    unit_scale,
-)
-from featly.core.svm.backward import MOST_CELLS, MOST_ROWS, eliminate_small
+from featly.core.sources import Source, centers_and_variances, unit_scale
 from featly.elimination.clinical_svm import ClinicalMachine
 from featly.elimination.gaussian_svm import GaussianMachine
-from featly.elimination.linear_svm import ROUNDING, LinearMachine
+from featly.elimination.linear_svm import LinearMachine
 from featly.elimination.rfe import (
     Elimination,
     build_elimination_ranking,
     check_schedule,
     eliminate,
-    schedule_sizes,
 )
 from featly.problem.problem import row_prices
 from featly.table.schema import Schema
 
 __all__ = ["SVMRFE"]
 
-KERNELS = {"linear": 1.0, "clinical": 0.1, "rbf": 1.0}  # and the C that goes with each
-MOST_GAUSSIAN_ROWS = 20_000  # some n x n matrices of 3 GB
+KERNELS = {"linear": 1.0, "clinical": 0.1, "rbf": 1.0}  # kernels and their default C
+MOST_GAUSSIAN_ROWS = 20_000  # an n x n matrix takes 3 GB, and there are several
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
 
 class SVMRFE(Ranker):
     r"""Rank columns by recursive elimination with a support vector machine.
 
-    Each round fits a soft-margin SVM to the columns that are left and drops those that matter
-    least to it. With the linear kernel that is the squared weight :math:`w_j^2`, for a categorical
-    column the squared norm of the weights of its levels; it stays one feature. With the
-    ``"clinical"`` kernel, the mean of one kernel a column (:class:`featly.kernels.ClinicalKernel`),
-    columns of all kinds are compared as they are, gaps included, without indicators or filling in,
-    and a column's part in :math:`\|w\|^2` is
+    Each round fits a soft-margin SVM to the remaining columns and drops those of the smallest
+    criterion. With the linear kernel the criterion is the squared weight :math:`w_j^2`, for a
+    categorical column the squared norm of the weights of its levels; it stays one feature. The
+    ``"clinical"`` kernel is the mean of one kernel a column
+    (:class:`featly.kernels.ClinicalKernel`). It compares columns of all kinds as they are, missing
+    values included, without indicators or filling, and the criterion is the column's part in
+    :math:`\|w\|^2`,
 
     .. math:: q_f = v' K_f v, \qquad v_i = \alpha_i y_i
 
-    without what a gap adds by being like itself: a column of gaps is worth nothing. With the
-    ``"rbf"`` kernel it is how much :math:`\|w\|^2` falls when the column is left out and the
-    coefficients stay; columns without which it rises go first. The SVM is solved to machine
-    precision and says so (`duality_gap_`): at the usual tolerance of 1e-3 most positions of the
-    ranking are noise.
+    without the similarity of missing values with themselves, so a column of missing values has
+    criterion 0. With the ``"rbf"`` kernel it is the fall of :math:`\|w\|^2` when the column is left
+    out and the coefficients stay; columns without which it rises are dropped first. The SVM is
+    solved to machine precision, and `duality_gap_` shows it: at the usual tolerance of 1e-3 most
+    positions of the ranking are noise.
 
-    A prior :math:`\beta_f` makes a column :math:`\beta_f` times as wide: the machine sees
-    :math:`\beta_f x_f`, after standardising, so that the weight of a favoured column costs less,
+    A prior :math:`\beta_f` makes a column :math:`\beta_f` times as wide: the machine is trained on
+    :math:`\beta_f x_f`, after standardising, so a large prior makes the weight of a column cheaper,
 
     .. math:: \min_{w, b, \xi} \tfrac12 \sum_f \frac{\|w_f\|^2}{\beta_f^2} + C \sum_i \xi_i
 
@@ -81,54 +73,57 @@ class SVMRFE(Ranker):
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances". The ranking
-        does not depend on it: elimination always goes to the end.
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances". The ranking does not
+        depend on it: elimination always goes to the end.
     kernel : {"linear", "clinical", "rbf"}, default="linear"
-        What the machine sees. "clinical" is for mixed columns and takes missing values; "rbf" is
-        for effects that only show in combination, at a price (see Notes).
+        The kernel. "clinical" is for mixed columns and takes missing values; "rbf" is for effects
+        that only show in combination, at a high cost (see Notes).
     criterion : {"margin", "renormalised"}, default="margin"
         For the clinical kernel. "margin" ranks by :math:`q_f`. "renormalised" is the criterion as
-        Paul et al. print it, :math:`|q_f - \bar q| / (p - 1)`, which gives a useless column a
-        high score too; it is here to reproduce their tables.
+        printed by Paul et al., :math:`|q_f - \bar q| / (p - 1)`, which gives useless columns a high
+        score too; it serves to reproduce their tables.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one;
         note that scikit-learn's ``RFE`` takes a fraction of the original number), a count, a
         falling list of sizes to pass through, or a function from the number that remain to the
         number to drop.
     fine_below : int or None, default=None
-        With fewer columns than this left, go one by one. ``step=0.1, fine_below=20`` is the
+        With fewer remaining columns than this, drop one a round. ``step=0.1, fine_below=20`` is the
         schedule of Izetta, Verdes and Granitto (2017).
     C : float or None, default=None
         Price of a margin violation. None is 1 for the linear and the rbf kernel, and for the
         clinical one 0.1, as in Paul et al.
     gamma : float or "scale", default="scale"
         For the rbf kernel :math:`e^{-\gamma \|x - x'\|^2}`. "scale" is one over the total variance
-        of the columns that are left, so the kernel does not go flat as columns go.
+        of the remaining columns, so the kernel does not become flat as columns are dropped.
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class; "balanced" is :math:`n / (2 n_c)`.
     standardize : bool, default=True
-        Give every column mean 0 and total variance 1 first. Without it, the ranking depends on
-        the units of the columns. The clinical kernel has no units and no use for it.
+        Whether every column gets mean 0 and total variance 1 first. Without it, the ranking
+        depends on the units of the columns. The clinical kernel does not depend on units.
     multiclass : {"ovo", "ova"} or None, default=None
-        What to do with more than two classes. None refuses them. "ovo" ranks for every pair of
+        The treatment of more than two classes. None raises an error. "ovo" ranks for every pair of
         classes, "ova" for every class against the rest, and k-first combines the lists into one:
         the same as ``PairwiseRanker(SVMRFE(...), decomposition="ovo")``, which offers other
         rules. The attributes are then those of :class:`featly.PairwiseRanker`.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are never eliminated
-        before others. So is `prior`, up to 100 times that of other columns, but not with the rbf
-        kernel or the renormalised criterion.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used. Columns to keep are never eliminated before others. A prior may
+        be up to 100 times that of other columns. It is not taken with the rbf kernel or the
+        renormalised criterion.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (columns ranked, columns in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts ranked columns.
 
     Attributes
     ----------
@@ -156,23 +151,24 @@ class SVMRFE(Ranker):
     -----
     For n rows and p columns, the Gram matrix costs :math:`n^2 p` operations and taking columns out
     of it as much again; a round costs :math:`n p` for the weights and a few :math:`n^2` for the
-    solver, which starts from the last round's solution. With many more rows than columns nothing
-    of size :math:`n^2` is made: a round costs about :math:`20\, n p^2`, and memory one copy of the
-    table.
+    solver, which starts from the last round's solution. With many more rows than columns no
+    :math:`n \times n` matrix is made: a round costs about :math:`20\, n p^2`, and memory one copy
+    of the table.
 
-    The clinical kernel costs the same; above 4,096 rows, or 1,024 with at most 200 columns, its
-    SVM is solved by products with the kernel that cost :math:`n p` each, some hundred a round, and
-    nothing of size :math:`n^2` is made: time and memory grow with the number of rows.
-    The rbf kernel costs :math:`n^2 p` in *every* round and up to :math:`n^3` for the solver.
+    The clinical kernel costs the same. Above 4,096 rows, or 1,024 with at most 200 columns, its SVM
+    is solved by some hundred products with the kernel a round. They cost :math:`n p` each and need
+    no :math:`n \times n` matrix: time and memory are proportional to the number of rows. The rbf
+    kernel costs :math:`n^2 p` in *every* round and up to :math:`n^3` for the solver.
 
-    Why weights in the units of the table decide: let the price of :math:`\|w_f\|^2 / 2` be
-    :math:`t = 1 / \beta_f^2`. The least objective is then a minimum of straight lines in t, so it
-    is concave, and :math:`\|w_f\|^2 / 2` is its slope: it never falls when :math:`\beta_f` grows.
-    The weight of the widened column, :math:`\|w_f\| / \beta_f`, does fall in the end. This is the
-    first step of the partially supervised l2-AROM of Helleputte and Dupont.
+    Columns are dropped by weights in the units of the table for this reason: let
+    :math:`t = 1 / \beta_f^2` be the price of :math:`\|w_f\|^2 / 2`. The optimal objective is a
+    minimum of straight lines in t, so it is concave, and :math:`\|w_f\|^2 / 2` is its slope: it
+    never falls when :math:`\beta_f` grows. The weight of the widened column,
+    :math:`\|w_f\| / \beta_f`, falls for large :math:`\beta_f`. This is the first step of the
+    partially supervised l2-AROM of Helleputte and Dupont.
 
-    Over six clinical tables and all sizes, 200 splits each, the columns that the criterion as
-    printed picks predict significantly worse than those by :math:`q_f`; on heart, at seven
+    Over six clinical tables and all sizes, 200 splits each, the columns chosen by the criterion as
+    printed predict significantly worse than those chosen by :math:`q_f`; on heart, at seven
     columns, by 8 points of balanced accuracy (4 to 13). See :doc:`/reproduced`.
 
     References
@@ -198,7 +194,7 @@ class SVMRFE(Ranker):
     >>> bool(rfe.duality_gap_.max() < 1e-8)
     True
 
-    Numbers, a category and gaps, as they are:
+    Numbers, a category and missing values, as they are:
 
     >>> import polars as pl
     >>> age = [61, 44, None, 70, 35, 58, 66, 40]
@@ -208,7 +204,7 @@ class SVMRFE(Ranker):
     >>> [table.columns[column] for column in rfe.order_]
     ['stage', 'age', 'ward']
 
-    Column 3 matters, but 40 rows alone do not show it; a prior does:
+    Column 3 matters, but 40 rows are too few to show it; a prior helps:
 
     >>> y = np.where(X[:, 7] + 0.4 * X[:, 3] > 0, "ill", "well")
     >>> int(SVMRFE().fit(X, y).ranking_[3])
@@ -277,7 +273,7 @@ class SVMRFE(Ranker):
             raise ParameterError(f"criterion={self.criterion!r}: give 'margin' or 'renormalised'")
         if self.criterion == "renormalised" and self.kernel != "clinical":
             raise ParameterError(
-                "criterion='renormalised' is one of the clinical kernel: give kernel='clinical' "
+                "criterion='renormalised' is for the clinical kernel: give kernel='clinical' "
                 "too, or criterion='margin'"
             )
         if self.C is not None and not _is_positive(self.C):
@@ -313,7 +309,7 @@ class SVMRFE(Ranker):
         C = row_prices(price, self.class_weight, problem.y, problem.classes)
         prior = problem.prior(type(self).__name__, MOST_PRIOR) if "prior" in self._uses else None
         if self.kernel == "clinical":
-            problem.moments()  # refuses infinite values
+            problem.moments()  # raises an error on infinite values
             elimination, duality_gaps = self._run_elimination(
                 problem, self._clinical_machine(problem, y, C, prior)
             )
@@ -343,11 +339,7 @@ class SVMRFE(Ranker):
             return self._run_elimination(
                 problem, self._gaussian_machine(source, y, C, gaussian_variance)
             )
-        del moments, center, scale, variance  # a number a column each, not needed any more
-        if not self.verbose:
-            elimination, duality_gaps = self._rank_small(problem, source, y, C, spread, widths)
-            if elimination is not None:
-                return elimination, duality_gaps
+        del moments, center, scale, variance  # free arrays of one number a column
         return self._run_elimination(problem, LinearMachine(source, y, C, spread, widths))
 
     def _clinical_machine(
@@ -386,36 +378,6 @@ class SVMRFE(Ranker):
                 progress=progress,
             )
         return elimination, np.array(machine.duality_gaps)
-
-    def _rank_small(
-        self,
-        problem: Problem,
-        source: Source,
-        y: np.ndarray,
-        C: np.ndarray,
-        variance: np.ndarray | float,
-        widths: np.ndarray | None,
-    ) -> tuple[Elimination | None, np.ndarray]:
-        """Run all rounds at once where the table is small enough; return None where it is not."""
-        n, p = source.n_rows, source.n_features
-        dense = isinstance(source, DenseSource)
-        if isinstance(source, StreamedSource):
-            dense = 8 * n * p <= source.memory
-        plain = dense and source.n_atoms == p
-        if not plain or n > MOST_ROWS or n * p > MOST_CELLS or (source.kinds == CATEGORICAL).any():
-            return None, np.empty(0)
-        is_kept = np.zeros(p, bool)
-        is_kept[problem.columns.keep] = True
-        counts = schedule_sizes(p, int(is_kept.sum()), self.step, self.fine_below)
-        limit = ROUNDING if widths is None else ROUNDING * float(widths.max())
-        noise = np.broadcast_to(limit**2 * n * np.asarray(variance), p)
-        small_elimination = eliminate_small(
-            source.load(np.arange(p)), y, C, counts, is_kept, noise, widths
-        )
-        if small_elimination is None:
-            return None, np.empty(0)
-        order, rounds, criterion, totals, duality_gaps = small_elimination
-        return Elimination(order, rounds, criterion, totals.tolist()), duality_gaps
 
 
 def _is_positive(value: Any) -> bool:

@@ -1,1 +1,1 @@
-"""Methods whose importances come out of a learner that was trained."""
+"""Methods that take importances from a trained learner."""

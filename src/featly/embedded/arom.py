@@ -1,4 +1,4 @@
-r"""Zero-norm minimisation with linear machines, and with belief in some of the columns.
+r"""Zero-norm minimisation with linear machines and a prior on the columns.
 
 .. math::
 
@@ -33,77 +33,80 @@ class AROM(Ranker):
 
     The number of columns that a separating hyperplane needs, :math:`\|w\|_0`, cannot be minimised
     directly. The sum of the logarithms of the weights can, step by step: a margin machine is
-    trained, every column is multiplied by its weight, the machine is trained again. Weights that
-    matter settle, the others fall to their square in every iteration, and one below 1e-5 of the
-    largest has vanished: no machine can see its square. Columns that are left at the end come
-    first, by their weights; those that vanished follow, the last to go first.
+    trained, every column is multiplied by its weight, and the machine is trained again. Weights of
+    useful columns converge; the others are squared in every iteration. A weight below 1e-5 of the
+    largest has vanished, because the machine cannot resolve its square. Columns that remain at the
+    end come first, by their weights. Those that vanished follow, the last one first.
 
-    Belief that some columns matter (the schema's `prior`, :math:`\beta_f \ge 1`) makes their
-    weights cheaper, in every iteration:
+    The schema's `prior`, :math:`\beta_f \ge 1`, makes the weights of columns cheaper in every
+    iteration:
 
     .. math::
 
         w_{k+1} = w' * w_k * \beta, \qquad w' = \arg\min \|w'\|
         \quad\text{s.t.}\quad y_i (w' \cdot (x_i * w_k * \beta) + b) \ge 1, \qquad w_0 = 1
 
-    It is no more than a bias: a favoured column that does not help to separate the classes
-    vanishes, and others take its place. A prior that is the same for all columns changes nothing.
+    It is no more than a bias: a column with a prior that does not help to separate the classes
+    vanishes. A prior that is the same for all columns changes nothing.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     norm : {1, 2}, default=2
-        The norm of the machine. 2 is a support vector machine and ranks all columns; 1 is a linear
-        program, which follows the objective exactly, and after whose first step no more than
-        about as many columns as rows have a weight: beyond that number its ranking says little.
+        The norm of the machine. 2 is a support vector machine and ranks all columns. 1 is a linear
+        program, which follows the objective exactly. After its first step about as many columns as
+        there are rows have a weight at most, and beyond that number its ranking says little.
     C : float, default=inf
         Price of a margin violation. Infinity is a hard margin: the classes must be separable, as
-        they are where there are more columns than rows. A finite C weighs all violations against
-        all logarithms of weights: with p columns, it should be well above p / n, or the machine
-        soon prefers no columns at all, of which a warning tells.
+        they are with more columns than rows. A finite C weighs all violations against all
+        logarithms of weights: with p columns, it should be well above p / n, or the machine soon
+        prefers no columns at all, and gives a warning.
     standardize : bool, default=True
-        Give every column mean 0 and total variance 1 first. Without it, the ranking depends on
-        the units of the columns.
+        Whether every column gets mean 0 and total variance 1 first. Without it, the ranking
+        depends on the units of the columns.
     max_iter : int, default=100
-        The most machines to train.
+        The largest number of machines to train.
     tol : float, default=1e-8
         Stop when no weight changes by more than this share of the largest.
     multiclass : {"ovo", "ova"} or None, default=None
-        What to do with more than two classes. None refuses them. "ovo" ranks for every pair of
+        The treatment of more than two classes. None raises an error. "ovo" ranks for every pair of
         classes, "ova" for every class against the rest, and k-first combines the lists into one:
         the same as ``PairwiseRanker(AROM(...), decomposition="ovo")``, which offers other
         rules. The attributes are then those of :class:`featly.PairwiseRanker`.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `prior` and `keep` are used.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (iterations, `max_iter`).
+        True shows a progress bar; a function is called with (done, total).
+        It counts iterations; the total is `max_iter`.
 
     Attributes
     ----------
     iterations_ : int array of shape (n_features,)
-        How many iterations a column survived; `n_iter_` for those that are left.
+        How many iterations a column survived; `n_iter_` for those that remain.
     log_weight_ : float array of shape (n_features,)
-        :math:`\ln |w_f|` in the last iteration that it took part in, for a categorical column of
-        the norm of the weights of its levels; -inf where the weight was exactly 0.
+        :math:`\ln |w_f|` in the last iteration of the column, for a categorical column of the norm
+        of the weights of its levels; -inf if the weight was exactly 0.
     scores_ : float array of shape (n_features,)
         `iterations_` plus :math:`1 / (1 + \ln(\max_g |w_g| / |w_f|))` in its last iteration. For
-        norm 1, where weights are exactly 0, plus half of how near the column was to have one:
-        :math:`|z_f x_f \cdot v| \le 1`, with v the solution of the dual. Where no column has a
+        norm 1, if the weight is exactly 0, plus half of :math:`|z_f x_f \cdot v| \le 1`, with v the
+        solution of the dual, which is how near the column was to a weight. If no column has a
         weight at all, half of the difference of the class means, as a share of the largest.
     n_iter_ : int
-        How many machines were trained, without a last one that was no better.
+        Number of machines that were trained, not counting a last one that was no better.
     path_ : int array of shape (n_iter,)
-        Columns left after every iteration.
+        Number of remaining columns after every iteration.
     objective_ : float array of shape (n_iter,)
         :math:`\sum_f \ln(|w_f| + \epsilon) / \beta_f` after every iteration,
         :math:`\epsilon = 2^{-52}`; with a finite C, plus C times the violations of the margin.
@@ -111,7 +114,7 @@ class AROM(Ranker):
     duality_gap_ : float array of shape (n_iter,)
         (primal - dual) / primal objective of the machine of every iteration.
     converged_ : bool
-        Whether the weights settled before `max_iter`.
+        Whether the weights converged before `max_iter`.
     interrupted_ : bool
         Whether Ctrl-C ended the iterations early.
     order_, ranking_, support_, kinds_, classes_
@@ -121,21 +124,21 @@ class AROM(Ranker):
     --------
     SVMRFE : Drops columns instead of shrinking them.
     Schema.prior_from : A prior from the ranking of another table.
-    featly.study.prior_report : What a prior changed.
+    featly.study.prior_report : The effect of a prior.
 
     Notes
     -----
-    An iteration costs :math:`n^2 p` operations for the p columns that are left, and what a support
-    vector machine on n rows costs. On 77 rows and 7,129 columns some 13 iterations take 0.04
-    seconds on two cores. With many more rows than columns nothing of size :math:`n^2` is made.
+    An iteration costs :math:`n^2 p` operations for the p remaining columns, and a support vector
+    machine on n rows. On 77 rows and 7,129 columns some 13 iterations take 0.04 seconds on two
+    cores. With many more rows than columns no :math:`n \times n` matrix is made.
 
-    Of a categorical column, all levels have the same width: it is one feature, whose weight is
-    the norm of those of its levels (the sum of their absolute values for norm 1).
+    All levels of a categorical column have the same width: it is one feature, whose weight is the
+    norm of those of its levels (the sum of their absolute values for norm 1).
 
-    The prior may be as large as one likes. From 1e8 times that of others on a column has no price
-    at all, and keeps its weight as long as the machine gives it one. Where a prior makes a column
-    so wide that the others cannot be computed beside it, it is taken as less, as much as it takes:
-    the price of the column is nothing beside theirs either way.
+    The prior may be of any size. From 1e8 times that of others on, a column has no price, and keeps
+    its weight as long as the machine gives it one. If a prior makes a column so wide that the
+    others cannot be computed beside it, the prior is lowered until they can; the price of the
+    column is negligible either way.
 
     References
     ----------
@@ -154,10 +157,10 @@ class AROM(Ranker):
     >>> plain.order_[:2].tolist(), plain.path_[-1].item()
     ([7, 11], 4)
 
-    Belief in a third column brings it up:
+    A prior on a third column raises it:
 
-    >>> believed = AROM(schema={"prior": {"x3": 10}}).fit(X, y)
-    >>> plain.ranking_[3].item(), believed.ranking_[3].item()
+    >>> with_prior = AROM(schema={"prior": {"x3": 10}}).fit(X, y)
+    >>> plain.ranking_[3].item(), with_prior.ranking_[3].item()
     (83, 4)
     """
 
@@ -264,7 +267,7 @@ class AROM(Ranker):
         return ranking
 
     def _convergence_warning(self, solution: Arom) -> str | None:
-        """Return the warning about iterations that did not come to their end, or None."""
+        """Return a warning if the iterations did not converge, else None."""
         worst = max(solution.duality_gaps, default=0.0)
         if solution.collapsed and not solution.path:
             return (
@@ -274,37 +277,34 @@ class AROM(Ranker):
         if solution.collapsed:
             return (
                 f"at C={self.C:g} no column is worth its price after {len(solution.path)} "
-                "iterations, "
-                "whose weights are ranked: give a larger C"
+                "iterations, whose weights are ranked: give a larger C"
             )
         if worst > POOR_DUALITY_GAP:
             return (
                 f"the machine of iteration {int(np.argmax(solution.duality_gaps)) + 1} was solved "
-                "to a "
-                f"relative gap of {worst:.1e} only: columns of similar weight may be out of order"
+                f"to a relative duality gap of {worst:.1e} only: columns of similar weight may be "
+                "out of order"
             )
         if solution.stuck:
             return (
                 f"rounding ended the iterations after {len(solution.path)}, whose weights are "
-                "ranked; "
-                "a finite C may help"
+                "ranked; a finite C may help"
             )
         if not solution.converged and not solution.interrupted and solution.path:
             return (
                 f"weights still change after {len(solution.path)} iterations: give a larger "
-                "max_iter "
-                f"(it is {self.max_iter}) or tol"
+                f"max_iter (it is {self.max_iter}) or tol"
             )
         return None
 
 
 def _order_columns(solution: Arom) -> tuple[np.ndarray, np.ndarray]:
-    """Return columns best first, and their scores."""
+    """Return the columns, best first, and their scores."""
     if not solution.path:
         scores = solution.tightness / 2
         return np.lexsort((-round_scores(scores),)), scores
     tops = np.array(solution.log_tops)[np.minimum(solution.survived, len(solution.path) - 1)]
-    weighed = solution.log_weights > -np.inf
-    below = np.where(weighed, tops - np.where(weighed, solution.log_weights, 0.0), 0.0)
-    share = np.where(weighed, 1 / (1 + below), solution.tightness / 2)
+    has_weight = solution.log_weights > -np.inf
+    below = np.where(has_weight, tops - np.where(has_weight, solution.log_weights, 0.0), 0.0)
+    share = np.where(has_weight, 1 / (1 + below), solution.tightness / 2)
     return np.lexsort((-round_scores(share), -solution.survived)), solution.survived + share

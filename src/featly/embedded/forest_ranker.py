@@ -26,60 +26,64 @@ __all__ = ["ForestRanker"]
 
 
 class ForestRanker(Ranker):
-    r"""Rank columns by what a random forest loses when they are permuted.
+    r"""Rank columns by the accuracy that a random forest loses when they are permuted.
 
-    Every tree is grown on a bootstrap of the rows and tested on the rows it has not seen. Then one
-    column after the other is permuted among those rows; the drop in accuracy, averaged over the
-    trees, is the column's score. It sees interactions that a test of single columns misses, and
-    takes columns of all kinds as they are: categories are split into two *sets* of levels, missing
-    values go to the side that suits them, and only the order of numbers matters.
+    Every tree is grown on a bootstrap sample of the rows and tested on the rows outside it. Then
+    one column after the other is permuted among those rows; the drop in accuracy, averaged over the
+    trees, is the score of the column. It finds interactions that a test of single columns misses,
+    and takes columns of all kinds as they are: categories are split into two *sets* of levels,
+    missing values go to the better side, and only the order of numbers matters.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     n_trees : int, default=10000
-        Trees to grow. They are not kept.
+        Number of trees. They are not stored.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"
-        How many columns, drawn anew, compete at every node: the root or the logarithm of their
-        number (rounded down), a count, a fraction, or None for all.
+        Number of candidate columns, drawn anew at every node: the root or the logarithm of the
+        number of columns (rounded down), a count, a fraction, or None for all.
     min_samples_leaf : int, default=1
-        Fewest rows on either side of a split, a row counted as often as the bootstrap drew it.
+        Least number of rows on either side of a split; a row counts as often as it was drawn.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf; None grows trees until their leaves are pure.
+        Largest number of splits from the root to a leaf; None grows trees until leaves are pure.
     scaled : bool, default=False
-        Divide each score by its standard error, as R's randomForest does on request. That number
-        grows with the trees and is no test of significance (Strobl and Zeileis, 2008).
+        Whether each score is divided by its standard error, an option of R's randomForest. The
+        quotient grows with the number of trees and is no significance test (Strobl and Zeileis,
+        2008).
     random_state : int, default=0
-        Where the random numbers start. Each tree has its own stream, so the outcome is the same
-        on every machine.
+        Seed of the random numbers.
+        Each tree has its own stream of them, so the result is the same on every machine.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` is used.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (trees grown, trees in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts grown trees.
 
     Attributes
     ----------
     scores_ : float array of shape (n_features,)
-        Mean drop in accuracy, a share of 1; over its standard error where `scaled`. Zero for a
-        column that no tree uses, such as a constant one; negative by chance for a useless one.
+        Mean drop in accuracy, a fraction; divided by its standard error if `scaled`. Zero for a
+        column that no tree uses, such as a constant one; a useless one may be negative by chance.
     importance_error_ : float array of shape (n_features,)
-        Standard error of the mean over the trees: how far other random numbers would move it.
-        It says nothing about other rows.
+        Standard error of the mean over the trees: its variation with other random numbers, not
+        with other rows.
     gini_ : float array of shape (n_features,)
         Mean over trees of the summed decrease of the Gini impurity, in rows, as in R.
     oob_error_ : float
-        Share of rows that the forest gets wrong by the votes of the trees that have not seen
-        them; NaN if every tree has seen all rows.
+        Error rate by the votes of the trees that were grown without a row; NaN if every tree was
+        grown with all rows.
     oob_confusion_ : int array of shape (n_classes, n_classes)
-        The same as counts: true classes in rows, predicted ones in columns, as in `classes_`.
+        The same as counts: true classes in rows, predicted ones in columns, in the order of
+        `classes_`.
     n_trees_ : int
-        Trees that were grown: `n_trees`, or fewer after Ctrl-C.
+        Number of grown trees: `n_trees`, or fewer after Ctrl-C.
     interrupted_ : bool
-        Whether Ctrl-C ended the growth early. The scores are then those of the trees grown.
+        Whether Ctrl-C ended the fit early. The scores are then those of the trees grown by then.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -89,39 +93,41 @@ class ForestRanker(Ranker):
 
     Notes
     -----
-    What descriptions of random forests leave open is settled thus.
+    Descriptions of random forests differ in these points.
 
-    *Splits.* The Gini impurity, its ties by lot: candidates come in random order and the first of
-    equal ones wins. A column that is constant in a node counts as a candidate, as in R; but if
+    *Splits* are by Gini impurity, ties at random: candidates come in random order and the first of
+    equal ones is taken. A column that is constant in a node counts as a candidate, as in R; but if
     none of the candidates can split the node, more are drawn until one can, as in scikit-learn.
     A cut lies halfway, in ranks over the whole table, between the two values next to it.
 
     *Categories.* For two classes, levels are ordered by their share of a class; the best cut in
     that order is the best of all subsets (Breiman et al., 1984). For more classes they are ordered
     along the first principal component of their class probabilities (Coppersmith et al., 1999),
-    which is close to the best. Both are done anew in every node, as in R's randomForest; ranger's
-    ``respect.unordered.factors="order"`` does it once, with all rows, those out of the bag
-    included, and so gives a column of many levels more than it is worth to new rows.
+    which is close to the best. Both orders are made in every node, as in R's randomForest. With
+    ``respect.unordered.factors="order"`` ranger makes the order once from all rows, including those
+    out of the bag, and so overestimates the value of columns of many levels for new rows.
 
-    *Missing values* try both sides of every cut, and stand alone against all others (Twala et al.,
-    2008), so that a gap that tells something is found. In a category they are one more level.
+    *Missing values* are tried on both sides of every cut, and alone against all others (Twala et
+    al., 2008), so that informative missing values are found. In a category they are one more level.
 
-    *What a node has not seen*, a level or a gap, goes with its larger side.
+    *New levels and new missing values*, which a node did not have in training, go to its larger
+    side.
 
-    *Equal columns* (equal ranks, equal levels) get the mean of their scores: which of them a tree
-    uses is chance. They also share: two copies are worth less each than one alone. So do
-    correlated columns, whose information the others still have when one is permuted.
+    *Equal columns* (equal ranks, equal levels) get the mean of their scores, because it is chance
+    which of them a tree uses. They share importance: each of two copies has less than one column
+    alone. So do correlated columns, because the others keep the information of one that is
+    permuted.
 
-    *Bias.* The Gini importance favours columns of many values: more cuts, more luck (Strobl et
-    al., 2007). Permutation among unseen rows does not reward luck, but leaves more chance to such
-    columns. Measured on 200 tables of 120 rows and six columns of noise (2, 4, 10, 20 and 50
-    levels, and a continuous one): the 50 levels have the largest `gini_` in all 200. The mean
-    score is within 0.001 of zero for every column, as it should be; but its standard deviation
-    grows from 0.002 for 2 levels to 0.016 for 50, which come first in 64 of the 200 tables, and
-    not in 33. A category of many levels that ranks high deserves a second look with another table.
+    *Bias.* The Gini importance favours columns of many values, which have more possible cuts
+    (Strobl et al., 2007). Permutation among rows out of the bag has no such bias, but a larger
+    variance for these columns. Measured on 200 tables of 120 rows and six columns of noise (2, 4,
+    10, 20 and 50 levels, and a continuous one): the 50 levels have the largest `gini_` in all 200.
+    The mean score is within 0.001 of zero for every column, as it should be; but its standard
+    deviation grows from 0.002 for 2 levels to 0.016 for 50, which come first in 64 of the 200
+    tables, and not in 33. Check a high rank of a category of many levels with another table.
 
-    Costs about :math:`T\, n \log n \sqrt p` operations for T trees, and two bytes a cell of the
-    table, four above 65,534 rows; a sparse table becomes dense.
+    A fit costs about :math:`T\, n \log n \sqrt p` operations for T trees, and two bytes a cell of
+    the table, four above 65,534 rows; a sparse table becomes dense.
 
     References
     ----------
@@ -137,7 +143,7 @@ class ForestRanker(Ranker):
 
     Examples
     --------
-    Two columns that tell nothing alone and everything together:
+    Two columns that inform only together:
 
     >>> import numpy as np
     >>> from featly import ForestRanker
@@ -148,7 +154,7 @@ class ForestRanker(Ranker):
     >>> sorted(forest.order_[:2].tolist())
     [2, 4]
 
-    A category is one column, whatever its levels are called:
+    A category is one column:
 
     >>> import polars as pl
     >>> frame = pl.DataFrame({
@@ -201,7 +207,7 @@ class ForestRanker(Ranker):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = True  # the bootstrap draws rows by their place
+        tags.non_deterministic = True  # the bootstrap draws rows by position
         return tags
 
     def _check_parameters(self) -> None:
@@ -220,8 +226,8 @@ class ForestRanker(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         n_candidates = _count_candidates(self.max_features, problem.source.n_features)
-        problem.moments()  # refuses infinite values
-        # classes by appearance: then random draws do not depend on what they are called
+        problem.moments()  # raises an error on infinite values
+        # classes in the order of appearance, so random draws do not depend on their names
         _, first = np.unique(problem.y, return_index=True)
         rank = np.argsort(np.argsort(first))
         was_interrupted = False
@@ -245,14 +251,14 @@ class ForestRanker(Ranker):
             certain = forest.error < np.finfo(np.float64).eps
             scores = scores / np.where(certain, 1.0, forest.error)
         confusion = _confusion(forest, rank, problem.y)
-        n_voted = int(confusion.sum())
-        wrong = n_voted - int(np.trace(confusion))
+        n_tested = int(confusion.sum())
+        n_wrong = n_tested - int(np.trace(confusion))
         ranking = Ranking(
             order=keep_first(best_first(scores), problem.columns.keep),
             scores=scores,
             extra={"importance_error": forest.error, "gini": forest.gini},
             attributes={
-                "oob_error": wrong / n_voted if n_voted else float("nan"),
+                "oob_error": n_wrong / n_tested if n_tested else float("nan"),
                 "oob_confusion": confusion,
                 "n_trees": forest.n_trees,
                 "interrupted": was_interrupted,
@@ -268,7 +274,7 @@ def _is_whole(value: Any, least: int) -> bool:
 
 
 def _count_candidates(max_features: Any, n_features: int) -> int:
-    """Return how many columns `max_features` means."""
+    """Return the number of columns that `max_features` stands for."""
     if max_features is None:
         return n_features
     if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
@@ -289,10 +295,10 @@ def _count_candidates(max_features: Any, n_features: int) -> int:
 
 
 def _confusion(forest: Forest, rank: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Count rows by true and by voted class, without those that every tree has seen."""
+    """Count rows by true and voted class, without those that are in every bootstrap sample."""
     votes = forest.votes[:, rank]  # back to the classes in their order
     has_votes = votes.any(axis=1)
-    # equal votes go to the class that appears first in the table, whatever it is called
+    # ties go to the class that appears first in the table, so names do not matter
     winner = np.argsort(rank)[forest.votes.argmax(axis=1)]
     confusion = np.zeros((len(rank), len(rank)), np.int64)
     np.add.at(confusion, (y[has_votes], winner[has_votes]), 1)

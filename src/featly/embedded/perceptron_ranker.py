@@ -31,7 +31,7 @@ from featly.table.schema import Schema
 __all__ = ["PerceptronRanker"]
 
 
-N_PARTS = 16  # the Gram matrix is summed in so many fixed parts, whatever the threads
+N_PARTS = 16  # fixed parts of the Gram matrix, so that its sum does not depend on the threads
 
 
 class PerceptronRanker(Ranker):
@@ -39,27 +39,29 @@ class PerceptronRanker(Ranker):
 
     The perceptron is Rosenblatt's, trained on all rows at once: in every epoch the rows on the
     wrong side are added to the weights, each with the sign of its class. It ends when no row is on
-    the wrong side, which happens if the classes can be told apart by a plane; with more columns
-    than rows they nearly always can. If `max_epochs` do not suffice, the mean of the weights of all
-    epochs counts. Nothing is random, and the order of the rows does not matter.
+    the wrong side, which happens if a plane separates the classes; with more columns than rows one
+    nearly always does. If `max_epochs` do not suffice, the mean of the weights of all epochs is
+    used. Nothing is random, and the order of the rows does not matter.
 
     Every column has mean 0 and variance 1, a categorical one as a block of indicators with total
-    variance 1. Missing values count as the mean of their column. For more than two classes there is
-    one output a class, against all others, and each counts the same.
+    variance 1. Missing values count as the mean of their column. With more than two classes there
+    is one output for each class against all others, and all outputs have the same weight.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     max_epochs : int, default=1000
-        Passes over the rows at most.
+        Largest number of passes over the rows.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns come first.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` is used: those columns come first.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (epochs done, epochs at most).
+        True shows a progress bar; a function is called with (done, total).
+        It counts epochs; the total is their largest number.
 
     Attributes
     ----------
@@ -68,28 +70,28 @@ class PerceptronRanker(Ranker):
     n_epochs_ : int array of shape (n_outputs,)
         Epochs with a row on the wrong side.
     converged_ : bool array of shape (n_outputs,)
-        Whether each output has all rows on the right side; otherwise the mean of its weights
-        counts.
+        Whether each output has all rows on the right side; otherwise the mean of its weights is
+        used.
     interrupted_ : bool
-        Whether Ctrl-C ended the training before that.
+        Whether Ctrl-C ended the training early.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
     See Also
     --------
-    SVMRFE : The weights of the plane that is farthest from the rows, by elimination.
+    SVMRFE : Elimination by the weights of the plane that is farthest from the rows.
 
     Notes
     -----
-    The source tells that a perceptron is trained and its weights rank the columns, and no more:
-    the training, the mean, the scale of outputs and blocks are ours. A perceptron sees what a plane
-    can tell: not parity, and little of two columns that matter only together. In the first epoch
-    every row is on the wrong side, which makes the weights the differences of the class means; in
-    tables with far more columns than rows that often ends the training.
+    The paper only says that a perceptron is trained and that its weights rank the columns. The
+    training, the mean, and the scale of outputs and blocks are featly's. A perceptron finds what a
+    plane can separate: not parity, and little of two columns that only matter together. In the
+    first epoch every row is on the wrong side, so the weights become the differences of the class
+    means; with far more columns than rows that often ends the training.
 
-    An epoch costs the smaller of :math:`n^2` and :math:`2 n p` operations for each output, before
-    that :math:`n^2 p` once where rows are fewer than columns. Memory is :math:`8 n \min(n, p)`
-    bytes.
+    An epoch costs the smaller of :math:`n^2` and :math:`2 n p` operations for each output. With
+    fewer rows than columns, :math:`n^2 p` operations come before the first. Memory is
+    :math:`8 n \min(n, p)` bytes.
 
     References
     ----------
@@ -191,25 +193,25 @@ class _StandardisedColumns:
             longest = float(np.einsum("ji,ji->i", Z, Z).max()) + 1
             return lambda A: Z.T @ (Z @ A) + A.sum(axis=0), longest
 
-        def partial(blocks: list[tuple[int, int]]) -> FloatArray:
-            summed = np.zeros((n, n))
+        def sum_products(blocks: list[tuple[int, int]]) -> FloatArray:
+            total = np.zeros((n, n))
             for block in blocks:
                 tile = self.tile(*block)
-                summed += tile.T @ tile
-            return summed
+                total += tile.T @ tile
+            return total
 
         size = -(-len(blocks) // N_PARTS)
         parts = [blocks[low : low + size] for low in range(0, len(blocks), size)]
         K = np.ones((n, n))
-        for part in run_blocks(partial, parts, self._n_jobs):
+        for part in run_blocks(sum_products, parts, self._n_jobs):
             K += part
         return lambda A: K @ A, float(K.diagonal().max())
 
     def norms(self, a: FloatArray) -> FloatArray:
         """Return norms of the weights of every feature for each output: float64 of shape (m, p).
 
-        A column has variance 1, so its weights are at most ``sqrt(n) |a|``; a norm that rounding
-        alone may have left of that is 0.
+        A column has variance 1, so its weights are at most ``sqrt(n) |a|``; a norm within the
+        rounding error of that bound is set to 0.
         """
         a = np.ascontiguousarray(a)
         least = NEAR * np.sqrt(a.shape[1]) * np.linalg.norm(a, axis=1, keepdims=True)

@@ -25,23 +25,23 @@ __all__ = ["PairwiseRanker"]
 class PairwiseRanker(Ranker):
     r"""Rank for every pair of classes, and make one list of all the lists.
 
-    An average over the classes forgets a column that tells one class from the others and nothing
-    else: in most of the comparisons it is useless. Here every pair of classes ("ovo") or every
-    class against the rest ("ova") gets a list of its own, of any ranker, and a rule that looks at
-    the tops of the lists combines them. The default rule, k-first, counts nothing but the first k
-    places of each list,
+    An average over the classes undervalues a column that only tells one class from the others: in
+    most of the comparisons it is useless. Here every pair of classes ("ovo") or every class against
+    the rest ("ova") has a list of its own, made by any ranker, and a rule that uses the tops of the
+    lists combines them. The default rule, k-first, counts only the first k positions of each list,
 
     .. math::
 
         R_f = \frac1M \sum_{j=1}^{M} \max\left(0,\ 1 - \frac{\mathrm{pos}_{fj}}{k + 1}\right)
 
-    for column f at position :math:`\mathrm{pos}_{fj}` of list j, ties by the mean position.
+    for column f at position :math:`\mathrm{pos}_{fj}` of list j; ties are ordered by the mean
+    position.
 
     Parameters
     ----------
     ranker : Ranker or str, default="svm-rfe"
-        What ranks for two classes: an instance such as ``SVMRFE(C=0.1)``, or the name of a method
-        as in ``featly methods``. It is copied for every problem and stays unfitted. Methods for
+        The ranker for two classes: an instance such as ``SVMRFE(C=0.1)``, or the name of a method
+        as in ``featly methods``. It is copied for every problem and not fitted itself. Methods for
         many classes may be used as well.
     decomposition : {"ovo", "ova"}, default="ovo"
         A problem for every pair of classes, on their rows alone, or for every class against all
@@ -51,41 +51,43 @@ class PairwiseRanker(Ranker):
         "borda", "reciprocal-rank", "robust-rank" or "stuart"; see
         :func:`featly.combine.rankings.combine_rankings`.
     k : int, float or None, default=None
-        Of k-first: a number of places or a fraction of the columns. None is a tenth of them, at
-        least 1.
+        For k-first: a number of positions or a fraction of the columns. None is a tenth of them,
+        at least 1.
     tie_sd : {"larger", "smaller"}, default="larger"
-        Of "average-sd" and "third-quartile-sd": which standard deviation of the positions comes
+        For "average-sd" and "third-quartile-sd": which standard deviation of the positions comes
         first among equals.
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
-        What is known about the columns. The ranker gets it. Columns to `keep` come first in every
-        list and in the outcome; the rule sees the positions of the others among themselves.
+        What is known about the columns, see :class:`featly.Schema`.
+        The ranker gets it. Columns to keep come first in every list and in the result; the rule
+        sees the positions of the others among themselves.
     n_jobs : int or None, default=None
-        Threads; None means all cores. Problems are done side by side. The result does not depend
-        on it.
+        Threads; None means all cores. The result does not depend on it.
+        Problems run side by side.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (lists done, lists in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts lists.
 
     Attributes
     ----------
     rankings_ : dict
         The position of every column, 1 is best, for each problem: the key is the pair of classes,
-        or the class for "ova". Columns of equal score share the mean of their places.
+        or the class for "ova". Columns of equal score have the mean of their positions.
     problems_ : list of str
         The problems in words, such as "a vs b" or "a vs rest".
     positions_ : float array of shape (n_features, n_problems)
         The same positions side by side, in the order of `problems_`.
     n_first_ : int
-        k: how many places of a list k-first looks at, and ``table()`` counts as first; after
-        those to `keep`.
+        k, the number of positions that k-first uses and ``table()`` counts as first, after columns
+        to keep.
     n_ties_ : int
         Columns that share their score with another one; their order is that of the tie rule.
     interrupted_ : bool
         Whether Ctrl-C ended the work early. The lists that were ready are combined.
     scores_ : float array of shape (n_features,)
-        What the rule gives; larger is better.
+        The statistic of the rule; larger is better.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -93,28 +95,28 @@ class PairwiseRanker(Ranker):
     --------
     MulticlassSVMRFE : One elimination for all classes together.
     featly.combine.rankings.combine_rankings : The rules, for lists from elsewhere.
-    featly.plot_pairs : The positions as a picture.
+    featly.plot_pairs : A plot of the positions.
 
     Notes
     -----
-    ``table()`` shows for every column its best position and where that is (`best_in`), in how many
-    lists it is among the first k (`among_first`), and its position in each list. A class of one
-    row is a class as any other; what its lists are worth is another matter. With two classes
-    there is one list, and the ranking is that of the ranker.
+    ``table()`` shows for every column its best position and the list that has it (`best_in`), the
+    number of lists that have it among the first k (`among_first`), and its position in each list.
+    A class of one row is treated like any other, though its lists are of little value. With two
+    classes there is one list, and the ranking is that of the ranker.
 
-    Columns that tie in a list share their place: were they counted in the order of the table, the
-    left one would be ahead in every list. An elimination tells where its round ends within
-    columns of equal weight by dropping those on the right; only columns of no weight at all tie
-    across rounds.
+    Columns that tie in a list have the mean of their positions; in the order of the table, the left
+    one would be ahead in every list. If a round of an elimination ends within columns of equal
+    weight, it drops those on the right, and they do not tie with the others; only columns of weight
+    0 tie across rounds.
 
-    c classes are c (c - 1) / 2 pairs, but of 2 / c of the rows each: where a ranking costs n p, as
-    much as c - 1 rankings of the whole table. The table is read once; a pair takes a copy of its
-    own rows, and positions take 8 p bytes a list, some five times that while they are combined.
+    c classes have c (c - 1) / 2 pairs with 2 / c of the rows each on average. If a ranking costs
+    n p, that is c - 1 rankings of the whole table. The table is read once; a pair copies its own
+    rows. Positions take 8 p bytes a list, some five times that while they are combined.
 
-    The p-values of "robust-rank" and "stuart" are not kept: pairs of classes share rows, so their
-    lists are not independent.
+    There are no p-values of "robust-rank" and "stuart": pairs of classes share rows, so their lists
+    are not independent.
 
-    On the paper's artificial problems, see :doc:`/guide/multiclass`.
+    :doc:`/guide/multiclass` has results on the paper's artificial problems.
 
     References
     ----------
@@ -123,7 +125,7 @@ class PairwiseRanker(Ranker):
 
     Examples
     --------
-    Column 7 tells class "d" from the others and nothing else, column 2 class "a":
+    Column 7 only tells class "d" from the others, column 2 only class "a":
 
     >>> import numpy as np
     >>> from featly import SVMRFE, PairwiseRanker
@@ -165,7 +167,7 @@ class PairwiseRanker(Ranker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # ---- what it takes depends on the ranker ------------------------------------------------
+    # ---- what it takes and uses is what the ranker does --------------------------------------
     @property
     def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
         return self._ranker_or_class()._kinds
@@ -184,15 +186,15 @@ class PairwiseRanker(Ranker):
 
     @property
     def _takes_bytes(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._takes_bytes  # type: ignore[no-any-return]
+        return self._ranker_or_class()._takes_bytes
 
     @property
     def _streams(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._streams  # type: ignore[no-any-return]
+        return self._ranker_or_class()._streams
 
     @property
     def _on_device(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._on_device  # type: ignore[no-any-return]
+        return self._ranker_or_class()._on_device
 
     def _resources(self) -> Resources:
         return self._resolve_ranker()._resources()
@@ -215,12 +217,12 @@ class PairwiseRanker(Ranker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         ranker = self._ranker_or_class()
-        if isinstance(ranker, Ranker):
+        if not isinstance(ranker, type):
             tags.non_deterministic = ranker.__sklearn_tags__().non_deterministic
         return tags
 
-    def _ranker_or_class(self) -> Any:
-        """Return the ranker, or the class Ranker where it is invalid: notebooks show this."""
+    def _ranker_or_class(self) -> Ranker | type[Ranker]:
+        """Return the ranker, or the class Ranker if it is invalid, for display in notebooks."""
         try:
             return self._resolve_ranker()
         except ParameterError:
@@ -230,7 +232,7 @@ class PairwiseRanker(Ranker):
         return f"PairwiseRanker({type(self._resolve_ranker()).__name__}())"
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters; ``ranker__C`` is that of the ranker, which may be given by name.
+        """Set parameters; ``ranker__C`` is the C of the ranker, which may be given by name.
 
         Parameters
         ----------
@@ -244,7 +246,8 @@ class PairwiseRanker(Ranker):
         inner = any(name.startswith("ranker__") for name in parameters)
         if inner and isinstance(ranker, str) and ranker in METHODS:
             parameters["ranker"] = method_class(ranker)()
-        return super().set_params(**parameters)
+        super().set_params(**parameters)
+        return self
 
     def _resolve_ranker(self) -> Ranker:
         """Return the ranker, or raise ParameterError."""
@@ -271,9 +274,10 @@ class PairwiseRanker(Ranker):
                 raise ParameterError(
                     f"ranker={inner!r} has its own {name}: give it to PairwiseRanker instead"
                 )
-        if getattr(inner, "multiclass", None) is not None:
+        multiclass = getattr(inner, "multiclass", None)
+        if multiclass is not None:
             raise ParameterError(
-                f"multiclass={inner.multiclass!r} of the ranker has no meaning here: say "
+                f"multiclass={multiclass!r} of the ranker has no meaning here: give "
                 "decomposition= to PairwiseRanker"
             )
         inner._check_parameters()

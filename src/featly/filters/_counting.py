@@ -1,7 +1,7 @@
 """Base classes of the filters that count levels: cutting numbers, missing values."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ MISSING = ("level", "spread")
 class _Counting:
     """Parameters `discretizer` and `missing`, and the columns as codes."""
 
-    _kinds = ("continuous", "ordinal", "categorical")
+    _kinds: ClassVar[tuple[str, ...]] = ("continuous", "ordinal", "categorical")
     _missing = True
 
     def _takes_integers(self) -> bool:
@@ -47,8 +47,8 @@ class _Counting:
     def _map_tables(self, problem: Problem, compute: Callable[[Tables], Any]) -> list[Any]:
         """Compute something from the counts of the levels of every column in every class.
 
-        Missing values are among them. Of a table on disk, there are as many counts at a time as
-        there are columns in a range.
+        Missing values have a level of their own, or are spread over the others. A table on disk
+        is counted one range of columns at a time, and the list has one entry for each range.
         """
         codes = self._codes(problem)
 
@@ -68,7 +68,7 @@ class _Counting:
 class CountingRanker(_Counting, Ranker):
     """Base of the rankers that count levels; see :class:`InformationGain` for the parameters.
 
-    Of whole numbers on a GPU, tables are counted and judged there.
+    Whole numbers on a GPU are counted and scored there.
     """
 
     _streams = True
@@ -141,7 +141,7 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
     if discretizer is None:
         return None
     if isinstance(discretizer, str) and discretizer in RULES:
-        # the code of a cut that Weka's evaluators use; of the other rules it has no say
+        # the coding of a cut that Weka's evaluators use; only MDLP codes cuts
         return CutRule(discretizer, encoding="distinct")
     rule = getattr(discretizer, "cut_rule", None)
     if rule is not None and not isinstance(discretizer, type):

@@ -10,6 +10,7 @@ import numpy as np
 from featly.base import Problem, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.search import Criterion, PairInformation, SearchResult, forward_search
 from featly.core.ranking.ordering import apply_prior
@@ -27,16 +28,16 @@ __all__ = [
     "round_where_safe",
 ]
 
-MOST_CELLS = 1 << 26  # of a table of spread counts
-MOST_WEIGHT = 16  # up to which weighted sums of whole numbers cannot overflow
+MOST_CELLS = 1 << 26  # of a table of spread counts, one float64 each
+MOST_WEIGHT = 16  # up to this weight, weighted sums of whole numbers cannot overflow
 
 
 class GreedyInformation(CountingRanker):
-    """Base of the greedy filters: a subclass gives its criterion; see :class:`JMI`."""
+    """Base of the greedy filters: a subclass defines its criterion; see :class:`JMI`."""
 
     _uses = ("keep", "prior")
-    _by_class: ClassVar[bool] = True  # whether I(f; y | s) is used ...
-    _redundancy: ClassVar[bool] = True  # ... and I(f; s)
+    _by_class: ClassVar[bool] = True  # whether the criterion uses I(f; y | s)
+    _redundancy: ClassVar[bool] = True  # whether it uses I(f; s)
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class GreedyInformation(CountingRanker):
 
     @abstractmethod
     def _criterion(self, terms: PairInformation) -> Criterion:
-        """Return J, before any column is chosen."""
+        """Return the criterion J of a search that has not chosen a column yet."""
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -87,7 +88,7 @@ class GreedyInformation(CountingRanker):
 
     def _device_form(self) -> str:
         if self.cache is not None:
-            raise NotOnDevice(f"cache={str(self.cache)!r} is kept by the CPU")
+            raise NotOnDevice(f"cache={str(self.cache)!r} is used on the CPU only")
         return "own"
 
     def _rank(self, problem: Problem) -> Ranking:
@@ -126,8 +127,9 @@ class GreedyInformation(CountingRanker):
         return PackCache(memory_budget, folder, key)
 
     def _saved_search(self, problem: Problem, *parts: Any) -> SavedSearch | None:
-        """Return the place on disk of an unfinished search, or None."""
+        """Return the file of an unfinished search, None without a cache."""
         pack_cache = self._pack_cache(problem)
+        # parameters that do not change what a search finds, or are in the key already
         unrelated = {"schema", "n_jobs", "verbose", "max_steps", "cache", "memory_limit", "device",
                 "n_features_to_select", "discretizer"}  # fmt: skip
         parameters = {
@@ -162,9 +164,12 @@ class GreedyInformation(CountingRanker):
 
 
 def greedy_ranking(
-    method: Any, problem: Problem, criterion: Criterion, relevance: np.ndarray
+    method: Any, problem: Problem, criterion: Criterion, relevance: FloatArray
 ) -> Ranking:
-    """Search with a criterion; scores are those at the choice, or the lowest before it."""
+    """Search with a criterion and rank the columns.
+
+    A score is the criterion when the column was chosen, or the lowest one before it.
+    """
     keep, prior = problem.columns.keep, relative_prior(method, problem)
     saved_search = method._saved_search(problem, keep, prior)
     with progress_bar(method.verbose, type(method).__name__, unit="steps") as progress:
@@ -180,11 +185,11 @@ def greedy_ranking(
 
 def _build_ranking(
     search_result: SearchResult,
-    scores: np.ndarray,
-    relevance: np.ndarray,
-    ranks: np.ndarray | None = None,
+    scores: FloatArray,
+    relevance: FloatArray,
+    ranks: IntArray | None = None,
 ) -> Ranking:
-    """Build the ranking of a search, or of as much of it as Ctrl-C left."""
+    """Build the ranking of a search, finished or ended by Ctrl-C."""
     ranking = Ranking(
         order=search_result.order,
         scores=scores,
@@ -194,7 +199,7 @@ def _build_ranking(
             "step": search_result.step,
         },
         attributes={"interrupted": search_result.interrupted},
-        # equal in both, one after the other: nothing chosen between them told them apart
+        # neighbours in the order that are equal in both: no choice between them tells them apart
         tie_keys=(search_result.criterion, relevance),
         ranks=ranks,
     )
@@ -204,7 +209,7 @@ def _build_ranking(
 
 
 def check_weight(name: str, weight: Any) -> None:
-    """Refuse what is no weight."""
+    """Refuse a weight that is not a finite number from 0."""
     number = isinstance(weight, int | float | np.integer | np.floating)
     if isinstance(weight, bool) or not number or not 0 <= weight < np.inf:
         raise ParameterError(f"{name}={weight!r}: give a finite number from 0")
@@ -221,7 +226,7 @@ def exact_weight(weight: float) -> float:
     return int(weight) if float(weight).is_integer() and weight <= MOST_WEIGHT else float(weight)
 
 
-def round_where_safe(value: np.ndarray, weight: float) -> np.ndarray:
+def round_where_safe(value: AnyArray, weight: float) -> AnyArray:
     """Round a weighted sum to whole numbers, unless the weight is so large that they overflow.
 
     Examples
@@ -232,4 +237,5 @@ def round_where_safe(value: np.ndarray, weight: float) -> np.ndarray:
     """
     if value.dtype.kind == "i" or weight > MOST_WEIGHT:
         return value
-    return np.rint(value).astype(np.int64)
+    rounded: IntArray = np.rint(value).astype(np.int64)
+    return rounded

@@ -28,73 +28,75 @@ from featly.table.schema import Schema
 __all__ = ["CFS"]
 
 
-REMEMBERED = 16  # subsets whose sums are kept
+CACHED_SUMS = 16  # subsets whose sums are cached
 
 
 class CFS(CountingSelector):
     r"""Choose columns that go with the class and not with each other (correlation-based).
 
-    Numbers are cut into levels first. From no column on, the best subset met so far is tried with
-    every further column, until `max_stale` such expansions in a row have found nothing better.
-    Columns that tell nothing about the class by themselves are not looked at, for they can only
-    lower the merit: no interaction between columns is found. The uncertainties between columns
-    are counted for a column against all others, when the search first has it in a subset.
+    Numbers are cut into levels first. The search starts from the empty subset. An expansion tries
+    the best subset known so far with each further column; the search ends when `max_stale`
+    expansions in a row have improved nothing. Columns that are independent of the class by
+    themselves are left out, for they can only lower the merit: interactions between columns are
+    not found. The uncertainties of a column with all others are computed when the search first
+    takes it into a subset.
 
     Parameters
     ----------
     max_stale : int, default=5
         Expansions in a row without improvement after which the search ends.
     locally_predictive : bool, default=False
-        Afterwards add, from the one that tells most about the class downwards, every column that
-        tells at least as much about the class as about each column chosen by then (Weka's
-        default).
+        Whether to add columns after the search, in falling order of their uncertainty with the
+        class: each whose uncertainty with the class is at least that with every column chosen so
+        far (Weka's default).
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser. None: whole numbers are levels as they are.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own. "spread": it is shared out to the levels
+        "level": a missing value is a level of its own. "spread": it is spread over the levels
         in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; the search starts from `keep`. `prior` is not used:
-        the merit is that of a subset, not of a column.
+        What is known about the columns, see :class:`featly.Schema`.
+        The search starts from the columns to keep. `prior` is not used: the merit is that of a
+        subset, not of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (expansions, the number at which the
-        search ends at the earliest).
+        True shows a progress bar; a function is called with (done, total).
+        It counts expansions; the total is the number at which the search ends at the earliest.
 
     Attributes
     ----------
     merit_ : float
-        Of the subset that the search found, which comes first in ``order_``.
+        Merit of the subset that the search found, which comes first in ``order_``.
     uncertainty_ : float array of shape (n_features,)
         Symmetric uncertainty of every column with the class.
     n_evaluated_ : int
-        Subsets whose merit was computed.
+        Number of subsets whose merit was computed.
     empty_ : bool
-        Whether no column tells anything about the class. The first one was chosen then, because
+        Whether every column is independent of the class. The first one was chosen then, because
         a selection has at least one.
     order_, support_, kinds_, classes_
         See :class:`featly.base.SubsetSelector`.
 
     See Also
     --------
-    FCBF : One pass instead of a search.
-    Interact : Finds columns that matter together only.
+    FCBF : One pass over the columns instead of a search.
+    Interact : Finds columns that only matter together.
 
     Notes
     -----
-    Weka's CfsSubsetEval, with ``missing="spread"`` here, differs in this: two columns that are
-    independent of each other count as wholly redundant there (an uncertainty below 1e-6 becomes
-    1, which is meant for constant columns). On the 72 x 7,129 leukemia table that is the whole
-    difference between its 53 columns, of merit 0.9655, and the 54 of merit 0.9683 here. All else
-    that Weka does its own way changes nothing there: a list of five subsets that may hold the same
-    one twice, and single precision. No search is sure to find the best: on another table (DLBCL,
-    47 x 4,026) Weka's way ends at 0.9355 and this one at 0.9347.
+    With ``missing="spread"`` this differs from Weka's CfsSubsetEval in one point: Weka counts two
+    columns that are independent of each other as wholly redundant (an uncertainty below 1e-6
+    becomes 1, which is meant for constant columns). On the leukemia table of 72 x 7,129 Weka
+    chooses 53 columns of merit 0.9655, featly 54 of merit 0.9683, and this point explains all of
+    the difference. Two more differences change nothing there: Weka's list of five subsets may hold
+    the same one twice, and it computes in single precision. Neither search is sure to find the
+    best subset: on DLBCL (47 x 4,026) Weka's ends at 0.9355 and this one at 0.9347.
 
-    Before it counts, Weka cuts numbers with another variant of MDLP, ``Discretize -E``, which
-    codes a cut point by how many different ones there are, instead of by the number of rows, and
-    finds a few cuts more.
+    Weka cuts numbers with a variant of MDLP, ``Discretize -E``, which codes a cut point by the
+    number of different values instead of the number of rows, and makes a few cuts more.
 
     References
     ----------
@@ -183,7 +185,7 @@ class CFS(CountingSelector):
 
 
 class Merits:
-    """The merit of a subset with each of some columns added.
+    """Merits of a subset with each of some columns added.
 
     Examples
     --------
@@ -197,6 +199,9 @@ class Merits:
     ([0.5, 0.5], [0.7071])
     """
 
+    pairs: Pairs
+    with_class: FloatArray
+
     def __init__(self, with_class: FloatArray, pairs: Pairs) -> None:
         self.with_class, self.pairs = with_class, pairs
         self._sums: dict[tuple[int, ...], tuple[float, FloatArray]] = {}
@@ -208,22 +213,23 @@ class Merits:
         return np.asarray(relevance / np.sqrt(len(subset) + 1 + redundancy))
 
     def _redundancy(self, subset: tuple[int, ...]) -> tuple[float, FloatArray]:
-        """Sum the uncertainties between a subset's columns, and those with every column."""
+        """Sum the uncertainties within a subset, and those of every column with the subset."""
         if not subset:
             return 0.0, np.zeros(len(self.with_class))
         if subset not in self._sums:
-            # mostly this is a subset of a moment ago, and one more column
+            # most often the subset without its last column has just been summed
             among, between = self._redundancy(subset[:-1])
             last = subset[-1]
-            if len(self._sums) >= REMEMBERED:
+            if len(self._sums) >= CACHED_SUMS:
                 del self._sums[next(iter(self._sums))]
             self._sums[subset] = among + float(between[last]), between + self.pairs.row(last)
         return self._sums[subset]
 
     def locally_predictive(self, chosen: list[int]) -> list[int]:
-        """Return columns to add: none before tells more about them than they about the class.
+        """Return columns to add: their uncertainty with the class is at least that with others.
 
-        In falling order of what they tell about the class.
+        The others are the chosen columns and those added before, in falling order of the
+        uncertainty with the class.
         """
         covered = np.zeros(len(self.with_class))
         for column in chosen:
@@ -237,7 +243,7 @@ class Merits:
 
 
 def check_count(name: str, value: Any, least: int) -> None:
-    """Refuse what is no whole number from `least`."""
+    """Refuse a value that is not a whole number from `least`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number from {least}")

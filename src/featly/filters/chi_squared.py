@@ -25,40 +25,42 @@ __all__ = ["ChiSquared"]
 class ChiSquared(CountingRanker):
     r"""Rank columns by Pearson's statistic of their levels against the classes.
 
-    Numbers are cut into levels first. Unlike scikit-learn's ``chi2``, which takes the values
-    themselves for counts, this is the test of the contingency table. The score is the statistic,
-    as in Weka, which grows with the number of levels; for an order by p-values see
+    Numbers are cut into levels first. This is the test of the contingency table, unlike
+    scikit-learn's ``chi2``, which uses the values themselves as counts. The score is the
+    statistic, as in Weka; it grows with the number of levels. For an order by p-values see
     :class:`UnivariateTest`.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp" (Fayyad and Irani, by the
-        classes; ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten
-        bins; an instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as
-        they stand; they must be whole and of at most 65,534 different values.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes;
+        ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten bins; an
+        instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as they are;
+        they must be whole and of at most 65,534 different values.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own, so that missing where the class differs
-        counts. "spread": it is shared out to the levels in proportion, as Weka does.
+        "level": a missing value is a level of its own, so that missingness that depends on the
+        class counts. "spread": it is spread over the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used. `prior` is not: a p-value does not know
-        what was believed.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` is used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
 
     Attributes
     ----------
     scores_ : float array of shape (n_features,)
-        The statistic; 0 for a column that has no cut or is constant.
+        The statistic; 0 for a column that was not cut or is constant.
     freedom_ : float array of shape (n_features,)
         Degrees of freedom; 1 where there is nothing to test.
     p_value_ : float array of shape (n_features,)
@@ -115,11 +117,11 @@ class ChiSquared(CountingRanker):
         if tested.any():
             tested_statistic, tested_freedom = statistic[tested], freedom[tested]
 
-            def tail(block: tuple[int, int]) -> np.ndarray:
+            def tail_of_block(block: tuple[int, int]) -> np.ndarray:
                 return chi2_tail(tested_statistic[slice(*block)], tested_freedom[slice(*block)])[0]
 
             probabilities = np.concatenate(
-                run_blocks(tail, split(len(tested_statistic), 8192), self.n_jobs)
+                run_blocks(tail_of_block, split(len(tested_statistic), 8192), self.n_jobs)
             )
             p[tested], q[tested] = (
                 probabilities,

@@ -19,59 +19,63 @@ __all__ = ["CMI"]
 class CMI(GreedyInformation):
     r"""Choose columns greedily by conditional mutual information, expanded to pairs of columns.
 
-    :math:`I(f; y | S)` itself needs counts of all chosen columns jointly, and with a few of them
-    every row is alone. This is its expansion where chosen columns are independent, and independent
-    within the classes: eq. 2.8 with beta = gamma = 1.
+    :math:`I(f; y | S)` itself needs joint counts of all chosen columns, in which a few columns are
+    enough to make every row unique. This is its expansion where chosen columns are independent,
+    and independent within the classes: eq. 2.8 with beta = gamma = 1.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     max_steps : int, default=100
-        Columns that the search chooses one by one, besides those to keep. The others follow by the
-        criterion at the last step. `n_features_to_select` has no influence on the order.
+        Columns that the search chooses one by one; the others follow by the last step.
+        Columns to keep are not counted. `n_features_to_select` has no influence on the order.
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width", or an instance of one; None: numbers are levels as they stand. See
-        :class:`InformationGain`.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser; see :class:`InformationGain`. None: whole numbers are levels
+        as they are.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own. "spread": it is shared out to the levels in
+        "level": a missing value is a level of its own. "spread": it is spread over the levels in
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used. Columns to keep are chosen
-        first, in the order given. At every step the criterion of a favoured column is multiplied by
-        its prior, or divided by it where it is negative.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used. Columns to keep are chosen first, in the order given. At every
+        step the criterion of a column is multiplied by its prior, or divided by it where the
+        criterion is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     cache : path or None, default=None
-        A folder for packed columns and unfinished searches: the next fit to the same table and
-        target starts at once, and goes on with a search that Ctrl-C has ended.
+        Folder for packed columns and unfinished searches; the next fit goes on from there.
+        It serves fits to the same table and target, also after Ctrl-C.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (steps, steps in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts steps.
 
     Attributes
     ----------
     criterion_ : float array of shape (n_features,)
         J in bits when the column was chosen or, for the others, at the last step.
     scores_ : float array of shape (n_features,)
-        The smallest `criterion_` up to the column in the order, so that scores fall; that of a
-        column to keep is its own. Weighted by the prior, if there is one.
+        The smallest `criterion_` of the columns up to this one in the order, so that scores fall;
+        for a column to keep its own. Weighted by the prior, if there is one.
     relevance_ : float array of shape (n_features,)
         I(f; y) in bits.
     step_ : int array of shape (n_features,)
-        The step at which the column was chosen, from 1; 0 for none.
+        The step at which the column was chosen, from 1; 0 if it was not chosen.
     interrupted_ : bool
         Whether Ctrl-C ended the search.
     order_, ranking_, support_, kinds_, classes_
-        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, also
-        where the criterion of others is negative.
+        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, even
+        where other columns have a negative criterion.
 
     See Also
     --------

@@ -40,36 +40,40 @@ BLOCK = 1024  # columns
 class Consistency(CountingSelector):
     r"""Choose a small subset whose rate of inconsistency is low.
 
-    Numbers are cut into levels first. A missing value is a value of its own: rows that lack the
-    same values look alike in them. Adding a column never makes a subset less consistent, so the
-    question is which few are as good as all. Constant columns are not looked at.
+    Numbers are cut into levels first. A missing value is a value of its own, and two missing
+    values are equal. Adding a column never makes a subset less consistent, so the search is for few
+    columns that are as consistent as all. Constant columns are left out.
 
     Parameters
     ----------
     search : {"best-first", "forward", "lvf"}, default="best-first"
-        "forward" adds the column that leaves the fewest inconsistent rows, until none leaves
-        fewer: it cannot see columns that matter together only. "best-first" also goes on from
-        such standstills, and from second-best subsets. "lvf", the Las Vegas filter, draws random
-        subsets smaller than the best one, and takes one over if it is as consistent, or as
-        consistent as `threshold` asks.
+        "forward" adds the column that leaves the fewest inconsistent rows, until none reduces
+        them: it misses columns that only matter together. "best-first" goes on where no column
+        improves a subset, and from second-best subsets. "lvf", the Las Vegas filter, draws random
+        subsets smaller than the best one; one becomes the best if it is as consistent as all
+        columns, or if its rate is at most `threshold`.
     threshold : float, default=0.0
-        A rate of inconsistency that is good enough: below it no search looks for less.
+        From 0 to below 1: a rate of inconsistency that is low enough; lower rates count the same.
     max_stale : int or None, default=None
-        Of "best-first": expansions in a row without improvement after which it ends. None is 5.
+        For "best-first": it ends after so many expansions in a row without improvement. None is 5.
     n_tries : int or None, default=None
-        Of "lvf": random subsets drawn. None is 1,000.
+        For "lvf": number of random subsets. None is 1,000.
     random_state : int, default=0
-        Of "lvf".
+        Seed of the random numbers.
+        Used by "lvf" only.
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser. None: whole numbers are levels as they are.
     schema : Schema, dict or None, default=None
-        What is known about the columns; those to `keep` are in every subset. `prior` is not used:
-        the rate is that of a subset, not of a column.
+        What is known about the columns, see :class:`featly.Schema`.
+        Columns to keep are in every subset. `prior` is not used: the rate is that of a subset, not
+        of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (steps, steps at the earliest end).
+        True shows a progress bar; a function is called with (done, total).
+        It counts steps; the total is their number if the search ends as early as it can.
 
     Attributes
     ----------
@@ -78,29 +82,29 @@ class Consistency(CountingSelector):
     uncertainty_ : float array of shape (n_features,)
         Symmetric uncertainty of every column with the class.
     n_evaluated_ : int
-        Subsets whose rate was computed.
+        Number of subsets whose rate was computed.
     empty_ : bool
-        Whether the chosen columns are no more consistent than none are. There is a column all the
-        same, because a selection has at least one.
+        Whether the chosen columns are no more consistent than the empty subset. One is chosen
+        nevertheless, because a selection has at least one.
     order_, support_, kinds_, classes_
-        See :class:`featly.base.SubsetSelector`. After "lvf" the columns are in order of their
+        See :class:`featly.base.SubsetSelector`. After "lvf" columns are in order of their
         uncertainty.
 
     See Also
     --------
     Interact : Eliminates backward from all columns, by the same measure.
-    CFS : Looks at pairs of columns only.
+    CFS : Uses pairs of columns only.
 
     Notes
     -----
-    Agrees with Weka's ConsistencySubsetEval with BestFirst and GreedyStepwise, once numbers are
-    cut alike: it uses ``Discretize -E``, see :class:`CFS`. Where rows differ in class though all
-    their values are equal, the smallest rate is above 0, and single rows then decide which columns
-    are added: a `threshold` of a few rows' share keeps the subset small.
+    Agrees with Weka's ConsistencySubsetEval with BestFirst and GreedyStepwise if numbers are cut
+    alike: Weka uses ``Discretize -E``, see :class:`CFS`. If rows of different classes are equal in
+    all columns, the smallest rate is above 0, and single rows decide which columns are added: a
+    `threshold` of the share of a few rows keeps the subset small.
 
-    "lvf" draws the number of columns evenly from those below the best subset's, and then columns
-    evenly. They are numbered by their uncertainty with the class, so that their order in the table
-    does not matter.
+    "lvf" draws a number of columns uniformly from those below that of the best subset, and then so
+    many columns uniformly. They are numbered by their uncertainty with the class, so their order in
+    the table does not matter.
 
     References
     ----------
@@ -213,7 +217,7 @@ class Consistency(CountingSelector):
 
 
 class ConsistencyMeasure:
-    """The share of rows that are consistent in a subset with each of some columns added.
+    """Shares of rows that are consistent in a subset with each of some columns added.
 
     Parameters
     ----------
@@ -221,8 +225,13 @@ class ConsistencyMeasure:
     y : int64 array
     n_classes : int
     allowed : int
-        So many inconsistent rows count as none.
+        Up to so many inconsistent rows count the same.
     """
+
+    allowed: int
+    n_classes: int
+    y: IntArray
+    codes: Codes
 
     def __init__(self, codes: Codes, y: IntArray, n_classes: int, allowed: int) -> None:
         self.codes, self.y, self.n_classes, self.allowed = codes, y, n_classes, allowed
@@ -233,10 +242,10 @@ class ConsistencyMeasure:
 
     def merit(self, subset: Iterable[int]) -> float:
         """Return the merit of the subset itself."""
-        return 1.0 - max(self.groups(subset).inconsistent, self.allowed) / len(self.y)
+        return 1.0 - float(max(self.groups(subset).inconsistent, self.allowed)) / len(self.y)
 
     def groups(self, subset: Iterable[int], *, exactly: bool = False) -> Groups:
-        """Group the rows that look alike in a subset, no finer than needed unless `exactly`."""
+        """Group the rows that are equal in a subset, no finer than needed unless `exactly`."""
         groups = Groups(self.codes, self.y, self.n_classes)
         return groups.add(subset, 0 if exactly else self.allowed)
 
@@ -254,15 +263,15 @@ def las_vegas(
 
     Parameters
     ----------
-    measure : Consistent
+    measure : ConsistencyMeasure
     order : int64 array
-        All columns; a random number is a place in it.
+        All columns; random numbers are positions in it.
     keep : int64 array
         Columns that are in every subset.
     n_tries : int
     random_state : int
     progress : function of (int, int) or None
-        Called after every try with its number, and the number of all.
+        Called after every try with (tries, `n_tries`).
     """
     random = np.random.default_rng(random_state)
     free = order[~np.isin(order, keep)]

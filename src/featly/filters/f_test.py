@@ -26,35 +26,36 @@ class FTest(Ranker):
     r"""Rank columns by the F-test of analysis of variance over the classes.
 
     One pass over the table. A missing value is left out of its column's means, so columns differ
-    in their degrees of freedom; the score is therefore the evidence :math:`-\log_{10} p`, which
-    compares across columns and orders complete ones exactly as F does. Sums are kept in float64
-    and centred before they are squared, so that float32 data with a large offset, where
-    scikit-learn's ``f_classif`` returns negative values, is exact.
+    in their degrees of freedom. The score is therefore the evidence :math:`-\log_{10} p`, which is
+    comparable across columns and orders complete columns exactly as F does. Sums are in float64 and
+    centred before they are squared. So float32 data with a large offset is exact, where
+    scikit-learn's ``f_classif`` returns negative values.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used. `prior` is not: a p-value does not know
-        what was believed.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` is used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
 
     Attributes
     ----------
     statistic_ : float array of shape (n_features,)
-        F; infinite where a column is constant within each class but not overall, 0 where it is
-        constant or has too few values for a test.
+        F; infinite if a column is constant within each class but not overall, 0 if it is constant
+        or has too few values for a test.
     p_value_ : float array of shape (n_features,)
-        Probability of an F at least as large where the class means are equal.
+        Probability of an F at least as large if the class means are equal.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg: the false discovery rate of selecting all columns up to this one.
     order_, ranking_, scores_, support_, kinds_, classes_

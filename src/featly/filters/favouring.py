@@ -6,8 +6,8 @@ r"""Rankings by relevance, weighted by the schema's prior.
 
 :math:`\beta_f \ge 1` is the prior of the schema: Helleputte, T. and Dupont, P. (2009), Partially
 supervised feature selection with regularized linear models, *ICML 2009*, 409-416. They scale the
-columns of a linear model by it; here it scales what a filter measures. A column that is seen to
-matter nothing stays at 0.
+columns of a linear model by it; here it scales the relevance that a filter measures. A relevance of
+0 stays 0.
 """
 
 from typing import Any
@@ -19,11 +19,11 @@ from featly.core.ranking.ordering import apply_prior, best_first
 
 __all__ = ["rank_with_prior", "relative_prior"]
 
-MOST_PRIOR = 1e12  # beyond it a score is the prior and little else: that is what `keep` is for
+MOST_PRIOR = 1e12  # beyond it the prior alone decides, and the schema's `keep` says that better
 
 
 def relative_prior(method: Any, problem: Problem) -> np.ndarray | None:
-    """Return the prior of every column over the least prior; None where there is none."""
+    """Return the prior of every column over the smallest; None if no column has one."""
     return problem.prior(type(method).__name__, most=MOST_PRIOR)
 
 
@@ -35,8 +35,8 @@ def rank_with_prior(
 ) -> Ranking:
     """Rank columns by their relevance, weighted by the prior.
 
-    The relevance itself becomes the attribute `relevance_`. With a prior it is a column of
-    ``table()`` as well; without one it is the score, which is there already.
+    The relevance becomes the attribute `relevance_`. With a prior it is a column of ``table()`` as
+    well; without one it equals the score, which ``table()`` has.
     """
     scores = apply_prior(relevance, prior)
     extra, own_attributes = {"relevance": relevance}, attributes or {}

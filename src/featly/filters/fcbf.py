@@ -26,25 +26,28 @@ __all__ = ["FCBF"]
 
 
 class FCBF(CountingSelector):
-    r"""Choose the columns for which no better column stands in (fast correlation-based filter).
+    r"""Choose columns that no better column makes redundant (fast correlation-based filter).
 
-    Numbers are cut into levels first. Columns go by their symmetric uncertainty with the class,
-    from the largest down, the first of equal ones first. Each that is still there stays, and
-    removes all those behind it that it tells at least as much about as they tell about the class.
+    Numbers are cut into levels first. Columns are taken in falling order of their symmetric
+    uncertainty with the class, equal ones in the order of the table. Each column that has not been
+    removed is chosen. It removes every later column whose symmetric uncertainty with it is at
+    least that with the class.
 
     Parameters
     ----------
     threshold : float, default=0.0
-        Columns whose uncertainty with the class is not above it are left out at once.
+        From 0 to below 1. Columns whose uncertainty with the class is not above it are left out.
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser. None: whole numbers are levels as they are.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own. "spread": it is shared out to the levels
+        "level": a missing value is a level of its own. "spread": it is spread over the levels
         in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; those to `keep` go first and are never removed.
-        `prior` is not used: columns are removed for what they share with better ones.
+        What is known about the columns, see :class:`featly.Schema`.
+        Columns to keep go first and are never removed. `prior` is not used: columns are removed for
+        what they share with better ones.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -53,17 +56,17 @@ class FCBF(CountingSelector):
     uncertainty_ : float array of shape (n_features,)
         Symmetric uncertainty of every column with the class.
     redundant_to_ : int array of shape (n_features,)
-        The chosen column that removed this one; -1 where none did.
+        The chosen column that removed this one; -1 if none did.
     empty_ : bool
-        Whether no column is above the threshold. The one of largest uncertainty was chosen then,
-        because a selection has at least one.
+        Whether no column is above the threshold. The column of largest uncertainty was chosen
+        then, because a selection has at least one.
     order_, support_, kinds_, classes_
         See :class:`featly.base.SubsetSelector`.
 
     See Also
     --------
     CFS : Weighs relevance against redundancy in a subset as a whole.
-    SymmetricUncertainty : The ranking from which this starts.
+    SymmetricUncertainty : The order in which columns are taken.
 
     References
     ----------
@@ -134,7 +137,7 @@ class FCBF(CountingSelector):
 def select_predominant(
     codes: Codes, with_class: FloatArray, order: IntArray, n_fixed: int, *, spread: bool = False
 ) -> tuple[IntArray, IntArray]:
-    """Select predominant columns in an order; for every other, the column that removed it.
+    """Return predominant columns in an order, and for every other the column that removed it.
 
     Parameters
     ----------
@@ -142,24 +145,25 @@ def select_predominant(
     with_class : float array
         Symmetric uncertainty of every column with the class.
     order : int64 array
-        Columns; the first `n_fixed` stay in any case.
+        Columns.
     n_fixed : int
+        The first `n_fixed` columns of the order are not removed.
     spread : bool, default=False
         See :func:`featly.core.counts.uncertainty.uncertainty`.
     """
     redundant_to = np.full(codes.n_features, -1)
     chosen: list[int] = []
     waiting, pairs = order, Pairs(codes, order, spread=spread)
-    pair_index = np.arange(len(order))  # of those that wait, among the pairs
+    pair_index = np.arange(len(order))  # positions of the waiting columns in `pairs`
     while len(waiting):
         first = int(waiting[0])
         chosen.append(first)
         redundancy = pairs.row(int(pair_index[0]))[pair_index]
         stays = redundancy < with_class[waiting]
-        stays[: max(0, n_fixed - len(chosen) + 1)] = True  # the fixed ones behind this one
+        stays[: max(0, n_fixed - len(chosen) + 1)] = True  # columns to keep are not removed
         redundant_to[waiting[1:][~stays[1:]]] = first
-        stays[0] = False  # it waits no longer
+        stays[0] = False  # it is chosen
         waiting, pair_index = waiting[stays], pair_index[stays]
-        if 0 < 2 * len(waiting) < len(pairs):  # most have gone: look at those no more
+        if 0 < 2 * len(waiting) < len(pairs):  # forget removed columns
             pairs, pair_index = Pairs(codes, waiting, spread=spread), np.arange(len(waiting))
     return np.array(chosen), redundant_to

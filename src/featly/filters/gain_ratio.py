@@ -17,38 +17,40 @@ __all__ = ["GainRatio"]
 class GainRatio(CountingRanker):
     r"""Rank columns by their information gain over their own entropy.
 
-    Numbers are cut into levels first. The ratio favours columns of little entropy: a rare
-    level goes a long way.
+    Numbers are cut into levels first. The ratio favours columns of low entropy, such as one with
+    a single rare level.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp" (Fayyad and Irani, by the
-        classes; ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten
-        bins; an instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as
-        they stand; they must be whole and of at most 65,534 different values.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes;
+        ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten bins; an
+        instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as they are;
+        they must be whole and of at most 65,534 different values.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own, so that missing where the class differs
-        counts. "spread": it is shared out to the levels in proportion, as Weka does.
+        "level": a missing value is a level of its own, so that missingness that depends on the
+        class counts. "spread": it is spread over the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
-        is multiplied by its prior.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
 
     Attributes
     ----------
     relevance_ : float array of shape (n_features,)
-        I(X; Y) / H(X), from 0 to 1; 0 for a column that has no cut or is constant. With a prior,
+        I(X; Y) / H(X), from 0 to 1; 0 for a column that was not cut or is constant. With a prior,
         also a column of ``table()``.
     scores_ : float array of shape (n_features,)
         `relevance_` times the prior, if there is one.
@@ -57,13 +59,13 @@ class GainRatio(CountingRanker):
 
     See Also
     --------
-    InformationGain : Not divided.
+    InformationGain : The numerator alone.
     SymmetricUncertainty : Divided by the mean of both entropies.
 
     Notes
     -----
-    Entropies are sums of whole numbers in fixed point: the order of rows, levels and classes does
-    not change a bit, and a column that is exactly independent of the class has exactly 0. Agrees
+    Entropies are sums of whole numbers in fixed point, so the order of rows, levels and classes
+    changes no bit, and a column that is exactly independent of the class has exactly 0. Agrees
     with Weka's GainRatioAttributeEval where `missing` is "spread".
 
     References

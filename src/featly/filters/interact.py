@@ -4,9 +4,9 @@ r"""Columns without which rows of different classes would look alike.
 
     C(j, S) = R(S \setminus \{j\}) - R(S)
 
-is what column j contributes to the consistency of a subset S, with the rate of inconsistency R: the
-share of rows outside the largest class among those that look alike. Zhao, Z. and Liu, H. (2007),
-Searching for interacting features, *IJCAI 2007*, 1156-1161.
+is the contribution of column j to the consistency of a subset S, with the rate of inconsistency R:
+the share of rows outside the largest class among those that are equal in S. Zhao, Z. and Liu, H.
+(2007), Searching for interacting features, *IJCAI 2007*, 1156-1161.
 """
 
 from typing import Any
@@ -29,24 +29,26 @@ class Interact(CountingSelector):
 
     Numbers are cut into levels first. Columns are put in order of their symmetric uncertainty
     with the class. From the last to the first, a column is removed if its contribution to the
-    consistency of all that have not been removed is below the threshold. A column that tells
-    nothing by itself but something together with others, as in exclusive or, may stay.
+    consistency of all that have not been removed is below the threshold. A column that informs only
+    together with others, as in exclusive or, may stay.
 
     Parameters
     ----------
     threshold : float, default=0.0001
-        Above 0: a column that contributes nothing is always removed. The default is the authors'.
-        Contributions are multiples of 1 / n_rows.
+        Above 0 and below 1; a column that contributes nothing is always removed. The default is
+        that of the authors. Contributions are multiples of 1 / n_rows.
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser. None: whole numbers are levels as they are.
     missing : {"level", "spread"}, default="level"
         For the order of the columns. "level": a missing value is a level of its own. "spread": it
         is shared out to the levels in proportion, as Weka does. Where rows are compared, a missing
         value is a value of its own in any case.
     schema : Schema, dict or None, default=None
-        What is known about the columns; those to `keep` go first and are never removed.
-        `prior` is not used: columns are removed by what the subset loses with them.
+        What is known about the columns, see :class:`featly.Schema`.
+        Columns to keep go first and are never removed. `prior` is not used: columns are removed by
+        what the subset loses with them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -57,23 +59,23 @@ class Interact(CountingSelector):
     uncertainty_ : float array of shape (n_features,)
         Symmetric uncertainty of every column with the class.
     contribution_ : float array of shape (n_features,)
-        By how much the rate of inconsistency rises without the column, when its turn came; 0 for
-        columns to keep.
+        The rise of the rate of inconsistency without the column, when it was tested; 0 for columns
+        to keep.
     empty_ : bool
-        Whether all columns were removed. The one of largest uncertainty was chosen then, because
-        a selection has at least one.
+        Whether all columns were removed. The column of largest uncertainty was chosen then,
+        because a selection has at least one.
     order_, support_, kinds_, classes_
         See :class:`featly.base.SubsetSelector`.
 
     See Also
     --------
     Consistency : Searches forward for a consistent subset.
-    FCBF : The same order, and redundancy by pairs of columns.
+    FCBF : The same order, with redundancy between pairs of columns.
 
     Notes
     -----
-    Everything is counted exactly; rows are never hashed. MDLP judges each column alone, and may
-    leave columns without a cut that matter together only: "equal-frequency" keeps them.
+    All counts are exact; rows are not hashed. MDLP cuts each column by itself, and may leave
+    columns uncut that only matter together: "equal-frequency" cuts them.
 
     References
     ----------

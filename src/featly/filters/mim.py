@@ -19,32 +19,34 @@ class MIM(CountingRanker):
     r"""Rank columns by their mutual information with the class: the criterion without redundancy.
 
     The simplest of the family of :class:`InformationCriterion`, and the same as
-    :class:`InformationGain`, under the name that it has there. There is nothing to search for:
-    what a column is worth does not depend on those chosen before.
+    :class:`InformationGain` under the name that the family uses. It needs no search, because the
+    score of a column does not depend on those chosen before.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width", or an instance of one; None: numbers are levels as they stand. See
-        :class:`InformationGain`.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser; see :class:`InformationGain`. None: whole numbers are levels
+        as they are.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own. "spread": it is shared out to the levels in
+        "level": a missing value is a level of its own. "spread": it is spread over the levels in
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
-        is multiplied by its prior.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
 
     Attributes
     ----------
@@ -58,7 +60,7 @@ class MIM(CountingRanker):
     See Also
     --------
     InformationGain : The same.
-    MRMR : Less what a column has in common with those chosen.
+    MRMR : Less the redundancy with chosen columns.
 
     References
     ----------

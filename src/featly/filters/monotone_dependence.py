@@ -28,15 +28,15 @@ from featly.table.schema import Schema
 
 __all__ = ["MonotoneDependence"]
 
-GRID = 2.0**36  # criteria are differences: compared in parts of 1, not of what is left of them
+GRID = 2.0**36  # criteria are differences of numbers up to 1, so they are rounded to parts of 1
 
 
 class MonotoneDependence(Ranker):
     r"""Rank columns by monotone dependence on the class, less that on columns chosen before.
 
     The M\ :sub:`d` filter: mRMR with Schweizer and Wolff's :math:`\sigma` in place of mutual
-    information. Nothing is cut into levels first, and only the order of values counts: units do
-    not matter, nor does any other monotone change of a column, rising or falling.
+    information. Nothing is cut into levels first. Only the order of values counts, so no monotone
+    transformation of a column changes anything, rising or falling, and neither do its units.
 
     On rows, :math:`\sigma` is computed from mid-ranks: U of a value is the share of smaller values
     in its column plus half the share of equal ones. With H the joint distribution function of the
@@ -54,35 +54,34 @@ class MonotoneDependence(Ranker):
     rank correlation, and equal to that where the dependence has one sign throughout; for two
     columns of two values both are the absolute value of the ordinary correlation.
 
-    Classes have no order, nor have levels of a categorical column: of these, each one against the
-    rest is a column of two values, and the largest :math:`\sigma` counts. A row with a gap says
-    nothing about a pair, which is the factor m / n, and keeps columns with few values from
-    coming first by chance. A constant column has relevance 0 and redundancy 1: every other column
-    tells all that it does.
+    Classes have no order, nor have levels of a categorical column. Each of them against the rest
+    is a column of two values, and the largest :math:`\sigma` counts. A row with a missing value
+    says nothing about a pair of columns. The factor m / n accounts for that, and keeps columns with
+    few values from coming first by chance. A constant column has relevance 0 and redundancy 1.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     trade_off : float, default=1.0
-        :math:`\lambda`, at least 0. With 0, columns are ranked by relevance alone, in one pass;
-        no redundancy is computed and there is no search.
+        :math:`\lambda`, at least 0. With 0, columns are ranked by relevance alone, in one pass and
+        without a search.
     max_steps : int, default=100
-        How many columns are chosen one by one. The others follow by the criterion of the last
-        step.
+        Columns that the search chooses one by one; the others follow by the last step.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used. Columns to keep are chosen
-        first, and the others beside them. At every step the criterion of a favoured column is
-        multiplied by its prior, or divided by it where it is negative; that of a constant column
-        stays as it is.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used. Columns to keep are chosen first, and the others beside them.
+        At every step the criterion of a column is multiplied by its prior, or divided by it where
+        the criterion is negative; that of a constant column stays as it is.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (columns chosen, columns to choose).
+        True shows a progress bar; a function is called with (done, total).
+        It counts chosen columns.
 
     Attributes
     ----------
@@ -90,11 +89,11 @@ class MonotoneDependence(Ranker):
         :math:`\sigma` with the class.
     redundancy_ : float array of shape (n_features,)
         Mean :math:`\sigma` with the columns chosen before; for columns not chosen, at the last
-        step. Not there with ``trade_off=0``.
+        step. With ``trade_off=0`` there is no such attribute.
     scores_ : float array of shape (n_features,)
         With ``trade_off=0`` the relevance, times the prior if there is one. Otherwise
-        :math:`J + \lambda`, with J weighted by the prior, as a share of the largest possible, plus
-        the number of steps that were left when the column was chosen.
+        :math:`J + \lambda`, with J weighted by the prior, as a share of the largest possible value,
+        plus the number of steps that were left when the column was chosen.
     interrupted_ : bool
         Whether Ctrl-C ended the search: columns not chosen by then follow by the criterion of the
         last step.
@@ -103,16 +102,16 @@ class MonotoneDependence(Ranker):
 
     See Also
     --------
-    FTest : Difference of means; one pass.
+    FTest : Difference of class means, in one pass.
 
     Notes
     -----
     Relevance costs a sort of each column. A step costs a pass over the rows for every column that
     is left, and K L operations for K and L distinct values: up to n², at about ten a nanosecond.
-    The search keeps the ranks, two bytes a cell.
+    The search keeps the ranks, which take two bytes a cell.
 
-    The source of the method gives the properties of its measure and leaves the estimate open;
-    Schweizer and Wolff's has them. Bolón-Canedo, Sánchez-Maroño and Alonso-Betanzos recommend
+    Seth and Principe give the properties of the measure and leave its estimate open; Schweizer and
+    Wolff's measure has these properties. Bolón-Canedo, Sánchez-Maroño and Alonso-Betanzos recommend
     ``trade_off=0``, Seth and Principe 1.
 
     References
@@ -125,7 +124,7 @@ class MonotoneDependence(Ranker):
 
     Examples
     --------
-    A monotone function of the best column is as relevant, and redundant: another one comes second.
+    A monotone function of the best column is as relevant but redundant, so another one is second.
 
     >>> import numpy as np
     >>> import polars as pl
@@ -191,16 +190,15 @@ class MonotoneDependence(Ranker):
             raise ParameterError(f"max_steps={steps!r}: give a whole number from 1")
 
     def _rank(self, problem: Problem) -> Ranking:
-        problem.moments()  # refuses infinite values
+        problem.moments()  # raises an error on infinite values
         source, keep, prior = problem.source, problem.columns.keep, relative_prior(self, problem)
         if self.trade_off and isinstance(source, StreamedSource):
             size = coded_bytes(source)
             if size > source.memory:
                 raise DataError(
-                    f"the ranks of all columns take {format_bytes(size)}, more than the "
-                    f"{format_bytes(source.memory)} that X may take: give a larger memory_limit, "
-                    "or "
-                    "trade_off=0, which needs none of them twice"
+                    f"the ranks of all columns take {format_bytes(size)}, more than the memory "
+                    f"limit of {format_bytes(source.memory)}: give a larger memory_limit, or "
+                    "trade_off=0, which needs no ranks in memory"
                 )
         relevance = class_dependence(source, problem.y, len(problem.classes), self.n_jobs)
         with progress_bar(self.verbose, "Monotone dependence", unit="columns") as progress:
@@ -261,13 +259,13 @@ class _Search:
         self._free = np.ones(len(relevance), bool)
 
     def set_aside(self, constant: np.ndarray) -> None:
-        """Give columns that do not vary the least criterion, whatever their prior."""
+        """Give constant columns the smallest criterion, whatever their prior."""
         self.redundancy[constant] = 1.0
         if self.prior is not None:
             self.prior[constant] = 1.0
 
     def unchosen(self, among: np.ndarray) -> np.ndarray:
-        """Return the columns not chosen, of those in a mask."""
+        """Return the columns of a mask that are not chosen."""
         return np.flatnonzero(self._free & among)
 
     def add_dependence(self, columns: np.ndarray, dependence: np.ndarray) -> None:
@@ -285,7 +283,7 @@ class _Search:
         self._free[best] = False
 
     def _criterion_share(self) -> np.ndarray:
-        """Return the criterion, moved and scaled to lie between 0 and 1 but for a prior."""
+        """Return the criterion, shifted and scaled to [0, 1]; a prior may lead out of it."""
         better = self.relevance + self.trade_off * (1 - self.redundancy)
         if self.prior is not None:
             criterion = better - self.trade_off
@@ -293,7 +291,7 @@ class _Search:
         return np.rint(better / (1 + self.trade_off) * GRID) / GRID
 
     def ranking(self, stopped: bool) -> Ranking:
-        """Rank the columns chosen, then the others as they stood at the last step."""
+        """Rank the chosen columns first, then the others by the criterion of the last step."""
         scores = self._criterion_share()
         unchosen = np.flatnonzero(self._free)
         unchosen = keep_first(unchosen[best_first(scores[unchosen])], self.keep)

@@ -32,8 +32,8 @@ __all__ = ["MRMR"]
 
 MEASURES = ("information", "f", "rank")
 FORMS = ("difference", "quotient")
-LEAST_REDUNDANCY = 0.001  # so that a quotient is finite
-MOST_RELEVANCE = 1e300  # an F that is infinite
+LEAST_REDUNDANCY = 0.001  # keeps a quotient finite
+MOST_RELEVANCE = 1e300  # stands for an infinite F
 
 
 class _KindsByMeasure:
@@ -48,16 +48,16 @@ class MRMR(GreedyInformation):
     r"""Choose columns greedily by maximum relevance and minimum redundancy.
 
     With ``measure="information"`` both are mutual informations of columns cut into levels. With
-    ``measure="f"`` the relevance is F of analysis of variance over the classes and the redundancy
-    the absolute correlation of Pearson; with ``measure="rank"`` both are those of the mid-ranks, so
-    that the redundancy is Spearman's. Then numbers are not cut, and columns must be continuous or
-    ordinal.
+    ``measure="f"`` the relevance is F of analysis of variance over the classes, and the redundancy
+    the absolute correlation of Pearson. With ``measure="rank"`` both are those of the mid-ranks, so
+    the redundancy is Spearman's. With "f" and "rank" numbers are not cut, and columns must be
+    continuous or ordinal.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     measure : {"information", "f", "rank"}, default="information"
         How relevance and redundancy are measured.
     form : {"difference", "quotient"} or None, default=None
@@ -65,33 +65,37 @@ class MRMR(GreedyInformation):
         for "f" and "rank", whose relevance and redundancy have different units (MID, FCQ of Ding
         and Peng). In a quotient, a mean redundancy under 0.001 counts as 0.001.
     max_steps : int, default=100
-        Columns that the search chooses one by one, besides those to keep. The others follow by the
-        criterion at the last step. `n_features_to_select` has no influence on the order.
+        Columns that the search chooses one by one; the others follow by the last step.
+        Columns to keep are not counted. `n_features_to_select` has no influence on the order.
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width", or an instance of one; None: numbers are levels as they stand. See
-        :class:`InformationGain`. Of use with ``measure="information"`` only.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser; see :class:`InformationGain`. None: whole numbers are levels
+        as they are. Used with ``measure="information"`` only.
     missing : {"level", "spread"}, default="level"
-        "level": a missing value is a level of its own. "spread": it is shared out to the levels in
-        proportion, which is much slower. Of use with ``measure="information"`` only: with others, a
+        "level": a missing value is a level of its own. "spread": it is spread over the levels in
+        proportion, which is much slower. Used with ``measure="information"`` only: with others, a
         missing value is left out of F, and counts as the mean of its column in a correlation.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used. Columns to keep are chosen
-        first, in the order given. At every step the criterion of a favoured column is multiplied by
-        its prior, or divided by it where it is negative.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used. Columns to keep are chosen first, in the order given. At every
+        step the criterion of a column is multiplied by its prior, or divided by it where the
+        criterion is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     cache : path or None, default=None
-        A folder for packed columns and unfinished searches: the next fit to the same table and
-        target starts at once, and goes on with a search that Ctrl-C has ended.
+        Folder for packed columns and unfinished searches; the next fit goes on from there.
+        It serves fits to the same table and target, also after Ctrl-C.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (steps, steps in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts steps.
 
     Attributes
     ----------
@@ -99,21 +103,21 @@ class MRMR(GreedyInformation):
         J when the column was chosen or, for the others, at the last step; the relevance alone at
         the first. In bits for the difference of informations.
     scores_ : float array of shape (n_features,)
-        The smallest `criterion_` up to the column in the order, so that scores fall; that of a
-        column to keep is its own. Weighted by the prior, if there is one.
+        The smallest `criterion_` of the columns up to this one in the order, so that scores fall;
+        for a column to keep its own. Weighted by the prior, if there is one.
     relevance_ : float array of shape (n_features,)
         I(f; y) in bits, or F (1e300 where it is infinite).
     step_ : int array of shape (n_features,)
-        The step at which the column was chosen, from 1; 0 for none.
+        The step at which the column was chosen, from 1; 0 if it was not chosen.
     interrupted_ : bool
         Whether Ctrl-C ended the search.
     order_, ranking_, support_, kinds_, classes_
-        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, also
-        where the criterion of others is negative.
+        See :class:`featly.base.Ranker`. A column of one level is never chosen and comes last, even
+        where other columns have a negative criterion.
 
     See Also
     --------
-    JMI : Redundancy that does not help to tell the classes apart counts only.
+    JMI : Counts only redundancy that does not help to tell the classes apart.
     MIFS : The sum of redundancies in place of the mean.
 
     References
@@ -151,7 +155,7 @@ class MRMR(GreedyInformation):
     """
 
     _by_class = False
-    _kinds = _KindsByMeasure()  # type: ignore[assignment, misc]
+    _kinds = _KindsByMeasure()
 
     def __init__(
         self,
@@ -225,7 +229,7 @@ class MRMR(GreedyInformation):
     def _rank(self, problem: Problem) -> Ranking:
         if self.measure == "information":
             return super()._rank(problem)
-        moments = problem.moments(by_class=True)  # refuses infinite values
+        moments = problem.moments(by_class=True)  # raises an error on infinite values
         source = problem.source
         if self.measure == "rank":
             source = mid_ranks(source)

@@ -1,4 +1,4 @@
-r"""Differences of columns between rows that are nearer than usual, within and between classes.
+r"""Differences of columns between near rows, within and between classes.
 
 .. math::
 
@@ -23,34 +23,38 @@ __all__ = ["MultiSURF"]
 
 
 class MultiSURF(NeighbourRanker):
-    r"""Rank columns as ReliefF does, with as many neighbours as are near; nothing to tune.
+    r"""Rank columns as ReliefF does, with all near rows as neighbours; nothing to tune.
 
-    A row counts for another one if it is nearer than the mean of the distances from there less
-    half their standard deviation; where distances are about normal that is a third of all rows.
+    A row is a neighbour of another if its distance is less than the mean of the distances from the
+    other row minus half their standard deviation. If distances are about normal, these are a third
+    of all rows.
 
     With more than two classes, misses are averaged by class and the classes by their share of the
-    rows, as in :class:`ReliefF`, over the classes that have a row near.
+    rows, as in :class:`ReliefF`, over the classes that have a near row.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     missing : {"conditional", "weka"}, default="conditional"
-        What a missing value differs: see :class:`ReliefF`.
+        The difference of a missing value, see :class:`ReliefF`.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
-        is multiplied by its prior, or divided by it where it is negative.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used: the score of a column is multiplied by its prior, or divided by
+        it where the score is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (rows done, rows in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts rows.
 
     Attributes
     ----------
@@ -61,9 +65,9 @@ class MultiSURF(NeighbourRanker):
     scores_ : float array of shape (n_features,)
         `relevance_`, weighted by the prior if there is one.
     n_rows_used_ : int
-        The rows whose neighbours were looked at: all, unless Ctrl-C came.
+        The rows whose neighbours were used: all, unless Ctrl-C ended the fit.
     interrupted_ : bool
-        Whether Ctrl-C came.
+        Whether Ctrl-C ended the fit early.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -75,7 +79,7 @@ class MultiSURF(NeighbourRanker):
 
     Examples
     --------
-    Ill is who has one of two traits, but not both.
+    A row is ill if it has exactly one of two traits.
 
     >>> from featly import MultiSURF
     >>> X = [[0, 0, 5], [0, 1, 3], [1, 0, 8], [1, 1, 4], [0, 0, 9], [0, 1, 1], [1, 0, 2], [1, 1, 7]]

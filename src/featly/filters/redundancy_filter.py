@@ -4,13 +4,12 @@ r"""A filter that leaves out columns redundant to more relevant ones.
 
     S = \{ j : R(i, j) < t \text{ for all } i \in S \text{ before } j \}
 
-with columns in falling order of relevance and R the redundancy of two of them; or, of groups of
-columns that tell the same, the most relevant of each. The idea of maximum weight and minimum
-redundancy: Wang, J., Wu, L., Kong, J., Li, Y. and Zhang, B. (2013), Maximum weight and minimum
-redundancy: a novel framework for feature subset selection, *Pattern Recognition* 46, 1616-1627.
-Groups: Song, Q., Ni, J. and Wang, G. (2013), A fast clustering-based feature subset selection
-algorithm for high-dimensional data, *IEEE Transactions on Knowledge and Data Engineering* 25,
-1-14.
+with columns in falling order of relevance and R the redundancy of two columns; or the most relevant
+column of each group of redundant columns. Maximum weight and minimum redundancy: Wang, J., Wu, L.,
+Kong, J., Li, Y. and Zhang, B. (2013), Maximum weight and minimum redundancy: a novel framework for
+feature subset selection, *Pattern Recognition* 46, 1616-1627. Groups: Song, Q., Ni, J. and Wang, G.
+(2013), A fast clustering-based feature subset selection algorithm for high-dimensional data, *IEEE
+Transactions on Knowledge and Data Engineering* 25, 1-14.
 """
 
 from collections.abc import Callable
@@ -44,13 +43,14 @@ from featly.table.schema import Schema
 
 __all__ = ["RedundancyFilter"]
 
+Comparison = tuple[IntArray, FloatArray, int]
 
 RULES = ("greedy", "groups")
 MEASURES = ("pearson", "spearman", "information")
 RELEVANCES = ("f", "information")
 TREES = ("largest", "smallest")
-MOST_RELEVANCE = 1e300  # an F that is infinite
-OWN_SHARE = 2  # of the memory, what is held ready; the rest is for the source
+MOST_RELEVANCE = 1e300  # stands for an infinite F
+SOURCE_SHARE = 2  # the source keeps one part in so many of the memory budget
 
 
 class _KindsByMeasure:
@@ -59,94 +59,98 @@ class _KindsByMeasure:
     def __get__(self, method: Any, owner: Any = None) -> tuple[str, ...]:
         if method is None:
             return KINDS[:2]
-        informed = method._measure() == "information" and method._relevance() == "information"
-        return KINDS if informed else KINDS[:2]
+        counts_levels = method._measure() == method._relevance() == "information"
+        return KINDS if counts_levels else KINDS[:2]
 
 
 class RedundancyFilter(SubsetSelector):
     r"""Leave out columns that are redundant to more relevant ones.
 
-    ``rule="greedy"``: columns go by their relevance, from the largest down, the first of equal
-    ones first. Each stays unless its redundancy with one that stays before it is at least
-    `threshold`. That is exact among all pairs of columns: those above the threshold are never in
-    memory together, and no pair is missed (see :func:`featly.redundancy`). A constant column is
-    redundant to none. So is, with "information", one that the discretiser leaves in one piece:
-    "mdlp" does so with columns that tell nothing about the class, and then even copies of those
-    stay. For copies of any column give ``discretizer="equal-frequency"``, or a correlation.
+    ``rule="greedy"``: columns are taken in falling order of their relevance, equal ones in the
+    order of the table. Each is chosen unless its redundancy with a column chosen before is at least
+    `threshold`. This is exact, no pair is missed, and the pairs above the threshold are not held in
+    memory (see :func:`featly.redundancy`). A constant column is redundant to none. With
+    "information" that includes a column that the discretiser does not cut: "mdlp" does not cut
+    columns that tell nothing about the class, so even copies of these are chosen. To remove copies
+    of any column give ``discretizer="equal-frequency"``, or a correlation.
 
     ``rule="groups"`` is FAST, of Song, Ni and Wang: columns whose symmetric uncertainty with the
     class is above `least_relevance` are joined by a spanning tree whose edges are their symmetric
     uncertainties with each other. An edge is cut if its value is below the uncertainty with the
-    class at both of its ends. Of each of the trees that remain, the most relevant column is
-    chosen. The paper takes a tree of *least* sum. Two equal columns are then kept apart by any
-    third one that has nothing to do with either, and both are chosen, against the paper's own
-    purpose; so the default here is the tree of largest sum, which joins what is alike
-    (``tree="smallest"`` is the paper to the letter). It was built from the paper; no other
-    program is known to hold it against.
+    class at both of its ends. The most relevant column of each remaining tree is chosen. The paper
+    takes the tree of *least* sum. Any third column that is unrelated to two equal ones then
+    separates them, and both are chosen, against the purpose of the paper. So the default here is
+    the tree of largest sum, which joins similar columns; ``tree="smallest"`` follows the paper. The
+    implementation follows the paper alone; no other program is known to compare it with.
 
-    Of a table on disk, "greedy" writes the columns to a temporary file in the order of their
-    relevance, so that they are read one after the other: as many bytes as the table has, or one
-    for each value with "information".
+    For a table on disk, "greedy" writes the columns to a temporary file in the order of their
+    relevance, so that they are read one after the other. It has as many bytes as the table, or one
+    byte for each value with "information".
 
     Parameters
     ----------
     rule : {"greedy", "groups"}, default="greedy"
-        "greedy": what is nearly a copy of a better column goes. "groups": one column of every
-        group stays, of columns that tell something about the class.
+        "greedy" leaves out columns that are nearly copies of better ones. "groups" chooses one
+        column of every group, among columns that tell something about the class.
     threshold : float, default=0.95
-        Of "greedy", above 0 and at most 1: the redundancy from which on a column goes.
+        For "greedy", above 0 and at most 1: the redundancy from which on a column is left out.
     measure : {"pearson", "spearman", "information"} or None, default=None
         Redundancy: the absolute correlation of two columns or of their ranks, or their symmetric
         uncertainty. None: "pearson" for "greedy", "information" for "groups", which takes no
         other.
     relevance : {"f", "information"} or None, default=None
-        What columns go by in "greedy": F of analysis of variance, or information gain. None:
-        information gain if that is the `measure`, else F. "groups" goes by symmetric uncertainty.
+        For "greedy": F of analysis of variance, or information gain. None: information gain if
+        `measure` is "information", else F. "groups" uses the symmetric uncertainty.
     least_relevance : float or None, default=None
-        Of "groups", from 0 to below 1: what a column must tell about the class, and more. None:
-        the uncertainty of the column that is number
-        :math:`\lfloor\sqrt p \log_2 p\rfloor` by it, as in the paper.
+        For "groups", from 0 to below 1: columns must have a symmetric uncertainty with the class
+        above it. None: that of the column of rank :math:`\lfloor\sqrt p \log_2 p\rfloor`, as in the
+        paper.
     tree : {"largest", "smallest"}, default="largest"
-        Of "groups": whether the spanning tree has the largest sum of uncertainties or the least.
+        For "groups": whether the spanning tree has the largest sum of uncertainties or the least.
     discretizer : str, discretiser or None, default="mdlp"
-        How continuous and ordinal columns are cut into levels: "mdlp", "pkid", "equal-frequency",
-        "equal-width" or an instance of a discretiser. None: whole numbers are levels as they are.
-        Of use with information only.
+        How numbers become levels: a name, an instance, or None for whole numbers.
+        Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
+        an instance of a discretiser. None: whole numbers are levels as they are. Used with
+        information only.
     schema : Schema, dict or None, default=None
-        What is known about the columns; those to `keep` go first and are never removed.
+        What is known about the columns, see :class:`featly.Schema`.
+        Columns to keep go first and are never removed.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where "greedy" compares columns. "auto": on a GPU, where there is one and the table is
-        large. The result is the same. "groups" are made on the CPU.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        Only "greedy" uses it, to compare columns; "groups" are made on the CPU. The result is the
+        same.
     memory_limit : int, str or None, default=None
-        Bytes for columns that are held ready, such as "2GB"; None is a quarter of what is free.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        It is also the limit for the columns that are held in memory to be compared.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (steps, steps in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts steps.
 
     Attributes
     ----------
     relevance_ : float array of shape (n_features,)
         F (1e300 where it is infinite), information gain in bits, or symmetric uncertainty.
     redundant_to_ : int array of shape (n_features,)
-        The chosen column for which this one was left out; -1 where there is none.
+        The chosen column to which this one is redundant; -1 if there is none.
     covered_by_ : object array of shape (n_features,)
-        Its name, or None; as in ``table()``.
+        The name of that column, or None; as in ``table()``.
     redundancy_ : float array of shape (n_features,)
-        Of the two; 0 where there is none. With "groups" it may be small: a column belongs to a
-        group because of any other one in it.
+        The redundancy of the two; 0 if there is none. With "groups" it may be small: a column
+        belongs to a group because of any other one in it.
     empty_ : bool
-        Of "groups": whether no column is above `least_relevance`. The most relevant one was
+        For "groups": whether no column is above `least_relevance`. The most relevant one was
         chosen then, because a selection has at least one.
     interrupted_ : bool
-        Whether Ctrl-C ended the comparison. Then columns that it had not come to are left out.
+        Whether Ctrl-C ended the comparison. Columns not compared by then are left out.
     order_, support_, kinds_, classes_
-        See :class:`featly.base.SubsetSelector`. Chosen columns go by their relevance.
+        See :class:`featly.base.SubsetSelector`. Chosen columns are in order of their relevance.
 
     See Also
     --------
     featly.redundancy : All pairs of columns above a threshold, or the nearest of each.
-    FCBF : The threshold of a pair is what the less relevant column tells about the class.
+    FCBF : The threshold of a pair is the relevance of the less relevant column.
     MRMR : Weighs redundancy against relevance.
 
     References
@@ -174,7 +178,7 @@ class RedundancyFilter(SubsetSelector):
     _missing = True
     _streams = True
     _on_device = True
-    _kinds = _KindsByMeasure()  # type: ignore[assignment, misc]
+    _kinds = _KindsByMeasure()
 
     def __init__(
         self,
@@ -206,11 +210,11 @@ class RedundancyFilter(SubsetSelector):
         self.verbose = verbose
 
     def _measure(self) -> str:
-        """Return the measure of redundancy, the default filled in."""
+        """Return the measure of redundancy; None is replaced by its default."""
         return self.measure or ("information" if self.rule == "groups" else "pearson")
 
     def _relevance(self) -> str:
-        """Return the measure of relevance, the default filled in."""
+        """Return the measure of relevance; None is replaced by its default."""
         return self.relevance or ("information" if self._measure() == "information" else "f")
 
     def _is_greedy(self) -> bool:
@@ -232,10 +236,12 @@ class RedundancyFilter(SubsetSelector):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
                 raise ParameterError(f"{name}={value!r}: give {' or '.join(map(repr, known))}")
-        for name, known in (("measure", MEASURES), ("relevance", RELEVANCES)):
+        options: tuple[tuple[str, tuple[str, ...]], ...]
+        options = (("measure", MEASURES), ("relevance", RELEVANCES))
+        for name, allowed in options:
             value = getattr(self, name)
-            if value is not None and (not isinstance(value, str) or value not in known):
-                raise ParameterError(f"{name}={value!r}: give {', '.join(map(repr, known))}")
+            if value is not None and (not isinstance(value, str) or value not in allowed):
+                raise ParameterError(f"{name}={value!r}: give {', '.join(map(repr, allowed))}")
         _check_share("threshold", self.threshold, "a number above 0, and at most 1")
         if self.least_relevance is not None:
             _check_share("least_relevance", self.least_relevance, "a number from 0 to below 1")
@@ -243,8 +249,8 @@ class RedundancyFilter(SubsetSelector):
         if self.rule == "groups":
             if self._measure() != "information":
                 raise ParameterError(
-                    f"measure={self.measure!r}: groups compare what columns tell of each other and "
-                    "of the class, so give measure='information', or rule='greedy'"
+                    f"measure={self.measure!r}: rule='groups' compares columns with each other and "
+                    "with the class: give measure='information', or rule='greedy'"
                 )
             self._check_use({"threshold": 0.95, "relevance": None}, "rule='groups'")
         else:
@@ -272,7 +278,7 @@ class RedundancyFilter(SubsetSelector):
             assert codes is not None
             return self._select_groups(problem, codes)
         if self._relevance() == "f" or self._measure() != "information":
-            moments = problem.moments(by_class=True)  # refuses infinite values
+            moments = problem.moments(by_class=True)  # raises an error on infinite values
         if self._relevance() == "information":
             assert codes is not None
             tables = codes.tables(problem.y, len(problem.classes))
@@ -283,28 +289,30 @@ class RedundancyFilter(SubsetSelector):
         comparison = self._compare_pairs(problem, codes, order)
         return _build_selection(problem.columns.names, order, relevance, *comparison)
 
-    def _compare_pairs(
-        self, problem: Problem, codes: Codes | None, order: IntArray
-    ) -> tuple[IntArray, FloatArray, int]:
-        """Return each column's cover, its redundancy with that, and how many are decided."""
+    def _compare_pairs(self, problem: Problem, codes: Codes | None, order: IntArray) -> Comparison:
+        """Compare the columns in an order until all, or as many as Ctrl-C leaves, are decided.
+
+        Return for every column the chosen one to which it is redundant, or -1, their redundancy,
+        and the number of columns that are decided.
+        """
         source, resources = problem.source, problem.resources
         ranks = self._measure() == "spearman"
-        informed = self._measure() == "information"
+        counts_levels = self._measure() == "information"
         n_fixed = len(problem.columns.keep)
         with progress_bar(self.verbose, type(self).__name__, "tiles") as progress:
 
-            def search_on_device(backend: Any) -> Any:
+            def search_on_device(backend: Any) -> Comparison:
                 columns = (
                     backend.CodedColumns(codes)
-                    if informed
+                    if counts_levels
                     else backend.UnitColumns.from_source(source, ranks=ranks)
                 )
                 return search_columns(backend, columns, order, resources.memory)
 
-            def search_on_cpu() -> Any:
-                memory_budget = resources.memory_budget // OWN_SHARE
+            def search_on_cpu() -> Comparison:
+                memory_budget = resources.memory_budget // SOURCE_SHARE
                 columns: Any
-                if informed:
+                if counts_levels:
                     assert codes is not None
                     if not isinstance(codes, StreamedCodes):
                         return search_columns(search, CodedColumns(codes), order, memory_budget)
@@ -315,18 +323,19 @@ class RedundancyFilter(SubsetSelector):
                             search, UnitColumns(source, ranks=ranks), order, memory_budget
                         )
                     columns = UnitColumns(columns_in_order(source, order), ranks=ranks)
-                *sort_by_plan, decided = search_columns(
+                redundant_to, redundancy, decided = search_columns(
                     search, columns, np.arange(len(order)), memory_budget
                 )
-                return *restore_order(order, *sort_by_plan), decided
+                return *restore_order(order, redundant_to, redundancy), decided
 
             def search_columns(
                 backend: Any, columns: Any, positions: IntArray, memory: int | None
-            ) -> Any:
+            ) -> Comparison:
                 threshold = search.round_to_grid(float(self.threshold), columns.grid)
-                return backend.drop_redundant(
+                comparison: Comparison = backend.drop_redundant(
                     columns, positions, threshold, n_fixed, memory, progress
                 )
+                return comparison
 
             if problem.on_device:
                 from featly.core.pairs import search_cuda as backend
@@ -339,8 +348,8 @@ class RedundancyFilter(SubsetSelector):
         order = best_first(with_class)
         least, p = self.least_relevance, len(order)
         if least is None:
-            place = max(1, int(np.sqrt(p) * np.log2(max(p, 2))))
-            least = float(with_class[order[min(place, p) - 1]])
+            rank = max(1, int(np.sqrt(p) * np.log2(max(p, 2))))
+            least = float(with_class[order[min(rank, p) - 1]])
         above = with_class > least
         empty = not above.any()
         keep = problem.columns.keep
@@ -349,16 +358,13 @@ class RedundancyFilter(SubsetSelector):
             above[order[0]] = True
         features = order[above[order]]
         columns = CodedColumns(codes)
-        needed, memory_budget = (
-            len(features) * columns.bytes_per_column,
-            problem.resources.memory_budget,
-        )
+        needed = len(features) * columns.bytes_per_column
+        memory_budget = problem.resources.memory_budget
         if needed > memory_budget:
             raise DataError(
                 f"{len(features)} columns are above least_relevance={least:g} and take "
                 f"{format_bytes(needed)}, with a memory limit of {format_bytes(memory_budget)}: "
-                "give a larger "
-                "least_relevance or memory_limit"
+                "give a larger least_relevance or memory_limit"
             )
         with progress_bar(self.verbose, type(self).__name__, "columns") as progress:
             first, second, value = spanning_tree(
@@ -416,19 +422,19 @@ def _representatives(
     *,
     empty: bool,
 ) -> Selection:
-    """Select the first column of every group, or those of it that are to be kept."""
+    """Select the first column of every group, and all columns that the user wants kept."""
     ordered = keep_first(features, keep)
-    place = np.empty(len(with_class), np.int64)
-    place[features] = np.arange(len(features))
-    _, first = np.unique(group[place[ordered]], return_index=True)
+    position = np.empty(len(with_class), np.int64)
+    position[features] = np.arange(len(features))
+    _, first = np.unique(group[position[ordered]], return_index=True)
     chosen = np.zeros(len(with_class), np.bool_)
     chosen[ordered[first]] = True
     chosen[keep] = True
     redundant_to = np.full(len(with_class), -1)
     value = np.zeros(len(with_class))
-    block = columns.load(features)  # once: a table on disk is read and cut for each call
+    block = columns.load(features)  # each call reads and cuts a table on disk
     for column in ordered[first].tolist():
-        is_covered = (group == group[place[column]]) & ~chosen[features]
+        is_covered = (group == group[position[column]]) & ~chosen[features]
         if is_covered.any():
             redundant_to[features[is_covered]] = column
             covered = columns.part(block, is_covered)
@@ -448,7 +454,7 @@ def _representatives(
 
 
 def _name_columns(redundant_to: IntArray, names: Any) -> AnyArray:
-    """Return names of columns, None for -1."""
+    """Return the names of columns, None for -1."""
     labels = np.full(len(redundant_to), None, object)
     for column in np.flatnonzero(redundant_to >= 0).tolist():
         labels[column] = names[int(redundant_to[column])]

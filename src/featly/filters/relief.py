@@ -1,4 +1,4 @@
-r"""Differences of columns between a row and the nearest of its own class and of another.
+r"""Differences of columns between a row and its nearest hit and miss.
 
 .. math::
 
@@ -19,39 +19,44 @@ __all__ = ["Relief"]
 
 
 class Relief(NeighbourRanker):
-    r"""Rank columns by what they differ from the nearest row of the class and of another.
+    r"""Rank columns by their differences from the nearest miss and the nearest hit.
 
-    The forerunner of :class:`ReliefF`, which averages over several neighbours and is less easily
-    misled by noise. Kira and Rendell have two classes; of more, the nearest row of any other class
-    is the miss, whereas :class:`ReliefF` looks at each class. They square the differences and
-    measure the Euclidean distance; here as in later accounts neither is squared, and with two
-    classes Relief is ReliefF with one neighbour. Rows that are equally near share.
+    The predecessor of :class:`ReliefF`, which averages over several neighbours and is less
+    sensitive to noise. Kira and Rendell have two classes. With more, the nearest row of any other
+    class is the miss, whereas :class:`ReliefF` takes misses of each class. They square the
+    differences and use the Euclidean distance. Here, as in later papers, neither is squared, and
+    with two classes Relief is ReliefF with one neighbour. Rows that are equally near share the
+    weight of one.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     n_samples : int or None, default=None
-        m: how many rows are drawn, without replacement, to look at their neighbours, which may be
-        any row; None is all rows, and so is a number as large as theirs.
+        m, the number of rows whose neighbours are used, drawn without replacement; the neighbours
+        may be any rows. None, or a number as large as that of the rows, takes all rows.
     missing : {"conditional", "weka"}, default="conditional"
-        What a missing value differs: see :class:`ReliefF`.
+        The difference of a missing value, see :class:`ReliefF`.
     random_state : int, default=0
-        Seed of the rows drawn.
+        Seed of the random numbers.
+        Used to draw rows.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
-        is multiplied by its prior, or divided by it where it is negative.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used: the score of a column is multiplied by its prior, or divided by
+        it where the score is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (rows done, rows in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts rows.
 
     Attributes
     ----------
@@ -62,9 +67,9 @@ class Relief(NeighbourRanker):
     scores_ : float array of shape (n_features,)
         `relevance_`, weighted by the prior if there is one.
     n_rows_used_ : int
-        The rows whose neighbours were looked at.
+        The rows whose neighbours were used.
     interrupted_ : bool
-        Whether Ctrl-C came before all of them.
+        Whether Ctrl-C ended the fit early.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 

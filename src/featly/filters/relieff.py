@@ -20,6 +20,7 @@ import numpy as np
 from featly.base import Problem, Ranker, Ranking, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
+from featly.basics.typing import IntArray
 from featly.core.relief.relief import Nearest, Rule, relief_weights
 from featly.filters.favouring import rank_with_prior, relative_prior
 from featly.table.schema import Schema
@@ -44,16 +45,21 @@ class NeighbourRanker(Ranker):
     _uses = ("keep", "prior")
     _missing = True
 
+    missing: str
+    n_samples: int | None
+    random_state: int
+    verbose: Any
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # rows are drawn, or preferred, by their place in the table
+        # rows are drawn, or chosen among ties, by their position in the table
         is_sampled = getattr(self, "n_samples", None) is not None
         tags.non_deterministic = is_sampled or getattr(self, "ties", "share") == "weka"
         return tags
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """Return the rule of which rows count, and how much."""
+        """Return the rule that says which rows count, and how much."""
 
     def _check_parameters(self) -> None:
         if self.missing not in MISSING_RULES:
@@ -69,12 +75,14 @@ class NeighbourRanker(Ranker):
         if not is_whole(self.random_state, 0):
             raise ParameterError(f"random_state={self.random_state!r}: give a whole number from 0")
 
-    def _sample(self, n_rows: int) -> np.ndarray | None:
-        """Draw the rows whose neighbours are looked up; None for all."""
+    def _sample(self, n_rows: int) -> IntArray | None:
+        """Draw the rows whose neighbours are used; None stands for all."""
         wanted = getattr(self, "n_samples", None)
         if wanted is None or wanted >= n_rows:
             return None
-        return np.random.default_rng(int(self.random_state)).choice(n_rows, wanted, replace=False)
+        random = np.random.default_rng(int(self.random_state))
+        sample: IntArray = random.choice(n_rows, wanted, replace=False)
+        return sample
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         n_sampled = getattr(self, "n_samples", None) or n_rows
@@ -82,7 +90,7 @@ class NeighbourRanker(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         prior = relative_prior(self, problem)
-        problem.moments()  # refuses infinite values
+        problem.moments()  # raises an error on infinite values
         weights: Any = relief_weights
         if problem.on_device:
             from featly.core.relief.relief_cuda import relief_weights as weights
@@ -112,53 +120,57 @@ def is_whole(value: Any, least: int) -> bool:
 class ReliefF(NeighbourRanker):
     r"""Rank columns by how much more they differ between classes than within, among near rows.
 
-    Columns are judged together: rows are near each other by the sum of the differences of all
-    columns. So a column that tells classes apart only together with another one is found, which no
-    test of single columns does. Redundant columns are not: copies get the same weight.
+    The distance of two rows is the sum of the differences of all columns. So a column that tells
+    classes apart only together with another one gets a large weight, which no test of single
+    columns gives. Redundant columns are not detected: copies get the same weight.
 
     Differences are :math:`|x - x'| / (\max - \min)` in continuous and ordinal columns, 0 or 1 in
-    categorical ones. Of a class with fewer than `n_neighbors` other rows all are taken. A row that
+    categorical ones. If a class has fewer than `n_neighbors` other rows, all are taken. A row that
     is alone in its class has no hits, and only its misses count. Columns that are constant or have
     no value at all have weight 0.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     n_neighbors : int, default=10
-        k, the near rows of each class.
+        k, the number of near rows of each class.
     n_samples : int or None, default=None
-        How many rows are drawn, without replacement, to look at their neighbours, which may be
-        any row; None is all rows, and so is a number as large as theirs.
+        m, the number of rows whose neighbours are used, drawn without replacement; the neighbours
+        may be any rows. None, or a number as large as that of the rows, takes all rows.
     ties : {"share", "weka"}, default="share"
-        What becomes of rows that are all as far away as the k-th nearest. "share": they share what
+        How rows count that are all as far away as the k-th nearest. "share": they share what
         the nearer ones leave of k, so the order of the rows does not matter. "weka": some are
-        taken and some are not, by their place in the table and as Weka does it.
+        taken and others are not, by their position in the table, as Weka does it.
     missing : {"conditional", "weka"}, default="conditional"
-        What a missing value differs. "conditional": it may be any of the values that are known in
-        the class of its row, with their frequencies, and the difference is the expected one: from
-        a level v it is :math:`1 - P(v \mid y)`, between two gaps
+        The difference of a missing value. "conditional": the expected difference, with the
+        frequencies of the values that are known in the class of its row. From a level v it is
+        :math:`1 - P(v \mid y)`, between two missing values
         :math:`1 - \sum_v P(v \mid y) P(v \mid y')`, and for numbers the mean of
-        :math:`|x - x'| / (\max - \min)`. Where nothing is known in the class, the values of all
-        classes stand in. "weka": :math:`1 - 1 / \text{number of levels}` in a categorical column;
-        in others the largest difference that the known value can have, and 1 between two gaps.
+        :math:`|x - x'| / (\max - \min)`. If no value is known in the class, the values of all
+        classes are used. "weka": :math:`1 - 1 / \text{number of levels}` in a categorical column;
+        in others the largest difference that the known value can have, and 1 between two missing
+        values.
     random_state : int, default=0
-        Seed of the rows drawn.
+        Seed of the random numbers.
+        Used to draw rows.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
-        is multiplied by its prior, or divided by it where it is negative. Distances are
-        those of the columns as they are.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used: the score of a column is multiplied by its prior, or divided by
+        it where the score is negative. The prior does not change the distances.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (rows done, rows in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts rows.
 
     Attributes
     ----------
@@ -168,27 +180,27 @@ class ReliefF(NeighbourRanker):
     scores_ : float array of shape (n_features,)
         `relevance_`, weighted by the prior if there is one.
     n_rows_used_ : int
-        m, the rows whose neighbours were looked at.
+        m, the rows whose neighbours were used.
     interrupted_ : bool
-        Whether Ctrl-C came before all of them.
+        Whether Ctrl-C ended the fit early.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
     See Also
     --------
     Relief : One neighbour, and misses of all classes together.
-    MultiSURF : As many neighbours as are near.
+    MultiSURF : All rows within a distance as neighbours.
 
     Notes
     -----
-    ``ties="weka", missing="weka"`` gives the weights of Weka's ``ReliefFAttributeEval``. Few
-    distances tie where there are continuous columns, and then `ties` does not matter. With a
-    handful of categorical columns most of them do: on the three monk's problems (six columns) the
-    weights differ by up to 0.07, 0.02 and 0.12, and merely permuting the rows moves Weka's by as
-    much. On hepatitis (155 rows, 167 gaps) the two rules for gaps differ by up to 0.04.
+    ``ties="weka", missing="weka"`` gives the weights of Weka's ``ReliefFAttributeEval``. With
+    continuous columns few distances tie, and `ties` does not matter. With a few categorical columns
+    most distances tie: on the three monk's problems (six columns) the weights differ by up to 0.07,
+    0.02 and 0.12, and permuting the rows changes Weka's by as much. On hepatitis (155 rows, 167
+    missing values) the two rules for missing values differ by up to 0.04.
 
-    Up to 4,096 rows, one half of the table of distances is computed; more rows are compared in
-    panels, in bounded memory. On Ctrl-C the weights from the panels done so far are kept.
+    Up to 4,096 rows, one half of the table of distances is computed. More rows are compared in
+    panels, in bounded memory. After Ctrl-C the weights are those of the panels that are done.
 
     References
     ----------
@@ -198,7 +210,7 @@ class ReliefF(NeighbourRanker):
 
     Examples
     --------
-    The class is whether two answers agree: neither of them tells anything by itself.
+    The class is whether two answers agree; neither answer informs by itself.
 
     >>> import polars as pl
     >>> from featly import ReliefF

@@ -25,52 +25,53 @@ __all__ = ["SignalToNoise"]
 class SignalToNoise(Ranker):
     r"""Rank columns by the distance of class means over the spread within the classes.
 
-    With more than two classes, each class is held against all other rows taken together, and the
-    class that stands out most counts (Ramaswamy et al. 2001). Standard deviations have the
-    divisor n - 1. One pass over the table, whatever the number of classes: the moments of the
-    other rows come from those of the other classes. A missing value is left out of its column's
-    means and deviations.
+    With more than two classes, each class is compared with all other rows together, and the
+    largest ratio counts (Ramaswamy et al. 2001). Standard deviations have the divisor n - 1. One
+    pass over the table, whatever the number of classes: the moments of the other rows are computed
+    from those of the other classes. A missing value is left out of its column's means and
+    deviations.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` and `prior` are used: the score of a favoured column
-        is multiplied by its prior.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` and `prior` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
 
     Attributes
     ----------
     scores_ : float array of shape (n_features,)
-        :math:`s_j`, times the prior if there is one. Infinite where a column differs between the
+        :math:`s_j`, times the prior if there is one. Infinite if a column differs between the
         classes and is constant within both; such columns come first, in the order of the table. 0
-        where the means are equal, or a side has fewer than two values.
+        if the means are equal, or a side has fewer than two values.
     statistic_ : float array of shape (n_features,)
         :math:`s_j` with its sign: positive where the mean is larger in `marked_class_`.
     marked_class_ : array of shape (n_features,)
-        The class that is held against the others: with two classes always the second, with more
-        the one that stands out most, of equal ones the first.
+        The class that is compared with the others: with two classes always the second, with more
+        that of the largest ratio, the first of equal ones.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
     See Also
     --------
-    FTest : All classes at once, and a p-value.
+    FTest : All classes at once, with a p-value.
 
     Notes
     -----
     The ratio is no test: it does not grow with the number of rows, and a column with few values
-    can have a large one by chance. Where columns differ in their gaps, :class:`FTest` compares
-    them by evidence.
+    can have a large one by chance. If columns differ in their missing values, :class:`FTest`
+    compares them by evidence.
 
     References
     ----------
@@ -88,7 +89,7 @@ class SignalToNoise(Ranker):
     >>> ratio.scores_.round(2).tolist(), ratio.marked_class_.tolist()
     ([2.83, 0.35], ['well', 'well'])
 
-    The second column is known to matter:
+    A prior for the second column:
 
     >>> ratio = SignalToNoise(schema={"prior": {1: 10}}).fit(X, ["ill", "ill", "well", "well"])
     >>> ratio.scores_.round(2).tolist(), ratio.statistic_.round(2).tolist()
@@ -140,7 +141,7 @@ class SignalToNoise(Ranker):
 
 
 def signal_to_noise(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """Return the signed ratio of every column, and the class it is about, from class moments."""
+    """Return the signed ratio of every column and its marked class, from moments by class."""
     n_classes = len(moments.count)
     if n_classes == 2:
         statistic = _ratio(_class_moments(moments, 1), _class_moments(moments, 0))
@@ -156,7 +157,7 @@ def signal_to_noise(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ratio(first: Moments, second: Moments) -> np.ndarray:
-    """Difference of means over the sum of standard deviations."""
+    """Return the difference of means over the sum of standard deviations."""
     signal = first.mean - second.mean
     noise = sum(np.sqrt(side.m2 / np.maximum(side.count - 1, 1)) for side in (first, second))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -166,10 +167,10 @@ def _ratio(first: Moments, second: Moments) -> np.ndarray:
 
 
 def _moments_without_class(moments: Moments) -> list[Moments]:
-    """Return the moments of all rows but those of a class, for every class.
+    """Return the moments of all rows outside a class, for every class.
 
-    Those of the classes before it and of the classes after it, added: subtracting the class from
-    the total would leave rounding where the others do not vary.
+    They are sums over the classes before and after it. Subtracting the class from the total would
+    leave rounding errors where the other classes do not vary.
     """
     n_classes = len(moments.count)
     before = [_class_moments(moments, 0)]
@@ -183,12 +184,12 @@ def _moments_without_class(moments: Moments) -> list[Moments]:
 
 
 def _add_moments(first: Moments, second: Moments) -> Moments:
-    """Add the moments of two groups of rows: Chan, Golub and LeVeque's formula."""
+    """Add the moments of two groups of rows by the formula of Chan, Golub and LeVeque."""
     count = first.count + second.count
     share = second.count / np.maximum(count, 1)
-    apart = np.where(first.count * second.count > 0, second.mean - first.mean, 0.0)
-    mean = np.where(first.count > 0, first.mean + apart * share, second.mean)
-    return Moments(count, mean, first.m2 + second.m2 + apart**2 * first.count * share)
+    difference = np.where(first.count * second.count > 0, second.mean - first.mean, 0.0)
+    mean = np.where(first.count > 0, first.mean + difference * share, second.mean)
+    return Moments(count, mean, first.m2 + second.m2 + difference**2 * first.count * share)
 
 
 def _class_moments(moments: Moments, c: int) -> Moments:

@@ -1,4 +1,4 @@
-r"""One p-value a column, by the test that suits its kind.
+r"""One p-value for each column, by a test for its kind.
 
 .. math::
 
@@ -41,19 +41,19 @@ TESTS_OF_CATEGORIES = ("fisher", "chi2")
 class UnivariateTest(Ranker):
     r"""Rank columns of any kind by the p-value of a test of each by itself.
 
-    The score is the evidence :math:`-\log_{10} p`, which compares across kinds and across columns
-    with different numbers of missing values: a missing value is left out of its column, nothing
-    else. It goes on where p is too small for a number.
+    The score is the evidence :math:`-\log_{10} p`, which is comparable across kinds and across
+    columns with different numbers of missing values. A missing value is left out of its own column
+    only. The score stays finite where p is too small for a floating-point number.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     continuous : {"welch", "student", "f", "kruskal-wallis"}, default="welch"
         The test of continuous columns. "welch": Welch's t, with more than two classes Welch's
         analysis of variance; classes may differ in their variance. Where it is not defined (a
-        class has one value; of more than two classes, one is constant) the pooled test stands in.
+        class has one value; of more than two classes, one is constant) the pooled test is used.
         "student": t with a pooled variance, with more classes F. "f": F, that is, :class:`FTest`.
         "kruskal-wallis": compares ranks, corrected for ties; with two classes it is the normal
         approximation of the Mann-Whitney test, without continuity correction.
@@ -63,30 +63,33 @@ class UnivariateTest(Ranker):
         The test of categorical columns. "fisher": Fisher's exact test, two-sided; for tables
         larger than 2 x 2 that of Freeman and Halton. "chi2": Pearson's, without correction.
     n_draws : int, default=10000
-        Random tables for a table that is too large for the exact sum. p is then
+        Number of random tables for a table that is too large for the exact sum. p is then
         :math:`(1 + \text{number as extreme}) / (1 + n_{draws})`, at least
         :math:`1 / (1 + n_{draws})`.
     random_state : int, default=0
-        Seed of the random tables. They depend on it and on the counts of the levels and classes,
-        so neither the order of the rows nor that of the columns changes a p-value.
+        Seed of the random numbers.
+        Used for random tables. They depend on it and on the counts of the levels and classes, so
+        neither the order of the rows nor that of the columns changes a p-value.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used. `prior` is not: a p-value does not know
-        what was believed.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` is used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where to compute. "auto" takes a GPU for a table that lies on it, or that is large, where
-        CuPy and a GPU are there; "cuda" insists on it. The ranking is the same.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        "auto" also takes it for a table in GPU memory; "cuda" insists on it. A GPU needs CuPy. The
+        ranking is the same.
     memory_limit : int, str or None, default=None
-        How much of a table on disk may be in memory, such as "2GB"; None is a quarter of what is
-        free. See :func:`featly.scan`. A table in memory is used where it lies.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (columns tested, columns in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts tested columns.
 
     Attributes
     ----------
     test_ : array of str of shape (n_features,)
-        Which test each column had: "welch t", "welch f", "student t", "f", "kruskal-wallis",
+        The test of each column: "welch t", "welch f", "student t", "f", "kruskal-wallis",
         "fisher exact", "fisher monte carlo" or "chi2".
     statistic_ : float array of shape (n_features,)
         t, positive where the mean is larger in the second of two classes; F; H of Kruskal and
@@ -98,23 +101,23 @@ class UnivariateTest(Ranker):
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg over all columns, whatever their test.
     tie_break_ : float array of shape (n_features,)
-        What orders columns of equal score: the evidence of the F-test or of the chi-squared test;
-        0 where no other column has the same score.
+        The order of columns of equal score: the evidence of the F-test or of the chi-squared test;
+        0 if no other column has the same score.
     interrupted_ : bool
-        Whether Ctrl-C came. Columns whose table was still to be tested then have "chi2".
+        Whether Ctrl-C ended the tests early. Columns not tested by then have "chi2".
     order_, ranking_, scores_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
     See Also
     --------
-    FTest : The F-test of numbers alone.
+    FTest : The F-test, for numbers only.
 
     Notes
     -----
     Fisher's test is exact for all tables of 2 x 2 and 2 x 3 and for larger ones as long as half of
     their columns can be filled in at most 262,144 ways: with two classes about 5 levels at 300
-    rows or 10 at 100, with three 3 levels at 100 rows. Others are tested by random tables, and
-    `test_` says so.
+    rows or 10 at 100, with three 3 levels at 100 rows. Others are tested by random tables and have
+    "fisher monte carlo" in `test_`.
 
     References
     ----------
@@ -215,7 +218,7 @@ class UnivariateTest(Ranker):
 # ---- for methods that build on the tests ----------------------------------------------------
 @dataclass(frozen=True)
 class ColumnTests:
-    """The test of every column of a problem; see :class:`UnivariateTest` for the entries."""
+    """Tests of all columns of a problem; see :class:`UnivariateTest` for the entries."""
 
     test: np.ndarray
     statistic: np.ndarray
@@ -261,7 +264,7 @@ def column_tests(
     """Test every column of a problem by itself.
 
     The parameters are those of :class:`UnivariateTest`, unchecked (`check_choices` does that).
-    On Ctrl-C, what was done is returned, and `interrupted` says so.
+    After Ctrl-C the tests done by then are returned, and `interrupted` is True.
 
     Examples
     --------
@@ -277,7 +280,7 @@ def column_tests(
     ([0, 1], ['welch t', 'welch t'])
     """
     kinds = problem.columns.kinds
-    moments = problem.moments(by_class=True)  # refuses infinite values, whatever the test
+    moments = problem.moments(by_class=True)  # raises an error on infinite values
     test = np.empty(len(kinds), object)
     statistic, p, score, tie_break = (np.zeros(len(kinds)) for _ in range(4))
     stopped = False
@@ -308,14 +311,14 @@ def column_tests(
 def _shift_progress(
     progress: Callable[[int, int], Any] | None, done: int
 ) -> Callable[[int, int], Any] | None:
-    """Report the progress of a part as progress of the whole, of which `done` came before."""
+    """Return a function that reports the progress of a part, with `done` added to both numbers."""
     if progress is None:
         return None
     return lambda part, total: progress(done + part, done + total)
 
 
 def _find_tied(score: np.ndarray) -> np.ndarray:
-    """Return a mask of scores that another column has too, to the digits that make an order."""
+    """Return a mask of the scores that tie with another one after rounding."""
     _, score_index, count = np.unique(round_scores(score), return_inverse=True, return_counts=True)
     return count[score_index] > 1
 
@@ -342,11 +345,11 @@ def _compare_means(
         statistic, d1, d2 = f_statistic(part)
         test = np.full(len(statistic), "student t" if has_two_classes else "f", object)
         if name == "welch":
-            other, e1, e2, defined = welch_statistic(part)
+            welch, e1, e2, defined = welch_statistic(part)
             test[defined] = "welch t" if has_two_classes else "welch f"
             statistic, d1, d2 = (
-                np.where(defined, mine, pooled)
-                for mine, pooled in ((other, statistic), (e1, d1), (e2, d2))
+                np.where(defined, separate, pooled)
+                for separate, pooled in ((welch, statistic), (e1, d1), (e2, d2))
             )
         p, evidence = f_tail(statistic, d1, d2)
         if has_two_classes:
@@ -380,16 +383,16 @@ def welch_statistic(
         # relative to the largest weight, which may be infinite
         weight = np.where(error == smallest, 1.0, smallest / error)
         share = weight / weight.sum(axis=0)
-        # relative to the surest mean, so that equal means give exactly zero
-        surest = error.argmin(axis=0)
-        offset = moments.mean - moments.mean[surest, np.arange(len(surest))]
+        # relative to the mean of smallest error, so that equal means give exactly zero
+        reference = error.argmin(axis=0)
+        offset = moments.mean - moments.mean[reference, np.arange(len(reference))]
         offset = np.where(present, offset, 0.0)
-        apart = offset - (share * offset).sum(axis=0)
-        between = np.where(apart == 0, 0.0, apart**2 / error).sum(axis=0)
-        doubt = ((1 - share) ** 2 / freedom).sum(axis=0)
+        deviation = offset - (share * offset).sum(axis=0)
+        between = np.where(deviation == 0, 0.0, deviation**2 / error).sum(axis=0)
+        correction = ((1 - share) ** 2 / freedom).sum(axis=0)
         square = n_classes**2 - 1.0
-        statistic = between / (n_classes - 1) / (1 + 2 * (n_classes - 2) / square * doubt)
-        d2 = square / (3 * doubt)
+        statistic = between / (n_classes - 1) / (1 + 2 * (n_classes - 2) / square * correction)
+        d2 = square / (3 * correction)
     d1 = np.where(defined, n_classes - 1.0, 1.0)
     return np.where(defined, statistic, 0.0), d1, np.where(defined, d2, 1.0), defined
 
@@ -398,18 +401,18 @@ def welch_statistic(
 def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> Tables:
     """Count the levels of some columns, which are categorical, in every class."""
 
-    def count_part(part: Any, places: Any) -> tuple[np.ndarray, Tables]:
-        assert isinstance(part, DenseSource)  # no other holds categories
+    def count_part(part: Any, positions: Any) -> tuple[np.ndarray, Tables]:
+        assert isinstance(part, DenseSource)  # only a DenseSource has categorical columns
         sizes, rows = np.diff(part.atoms), part.place
         class_options = (problem.y, len(problem.classes), n_jobs)
-        return np.arange(len(columns))[places], count_tables(
+        return np.arange(len(columns))[positions], count_tables(
             part.codes, rows, sizes, *class_options
         )
 
     counted_parts = problem.source.view(columns).each(count_part)
     if len(counted_parts) == 1:
         return counted_parts[0][1]  # type: ignore[no-any-return]
-    order = np.argsort(np.concatenate([places for places, _ in counted_parts]))
+    order = np.argsort(np.concatenate([positions for positions, _ in counted_parts]))
     parts = [tables.counts[a:b] for _, tables in counted_parts
              for a, b in itertools.pairwise(tables.start)]  # fmt: skip
     parts = [parts[k] for k in order]
@@ -426,7 +429,7 @@ def _compare_levels(
     n_jobs: int | None,
     progress: Callable[[int, int], Any] | None,
 ) -> tuple[Any, ...]:
-    """Return test, statistic, p and evidence, that of chi-squared, and whether Ctrl-C came."""
+    """Return test, statistic, p, evidence, that of chi-squared, and whether Ctrl-C was pressed."""
     tables = _level_tables(problem, columns, n_jobs)
     statistic, freedom = chi_squared(tables, n_jobs)
     p, evidence = chi2_tail(statistic, freedom)

@@ -1,4 +1,4 @@
-"""Readers and writers: csv, parquet, ARFF, LIBSVM, MATLAB in; csv, json, parquet out."""
+"""Readers of csv, parquet, ARFF, LIBSVM and MATLAB files, writers of csv, json and parquet."""
 
 from featly.basics.atomic_file import whole_file
 from featly.io.column_lookup import ColumnFinder

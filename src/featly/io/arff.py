@@ -1,8 +1,8 @@
 """ARFF, the format of Weka, and KEEL's dialect of it.
 
-The header is parsed here; rows without quotes, comments or braces go to the reader of delimited
-text as they are, others are rewritten as plain rows first. There is no maintained reader for
-sparse rows, quoted names and text columns, which is why this is featly's own.
+The header is parsed here. Rows are read as delimited text; those with quotes, comments or braces
+are rewritten as plain rows first. featly has a reader of its own because no maintained one takes
+sparse rows, quoted names and text columns.
 """
 
 import csv
@@ -24,7 +24,7 @@ __all__ = ["Header", "read_arff", "read_header"]
 
 NUMBERS = ("numeric", "real", "integer")
 MISSING = ("?", "<null>", "")
-LARGEST_DENSE = 1 << 28  # cells of a sparse table that may be written out in full
+LARGEST_DENSE = 1 << 28  # cells of a sparse table that may be converted to a dense one
 
 
 @dataclass
@@ -39,11 +39,11 @@ class Header:
     texts : set of int
         Positions of string attributes.
     outputs : list of str
-        What KEEL's ``@outputs`` names.
+        Names in KEEL's ``@outputs``.
     n_lines : int
         Lines of the header, that of ``@data`` included.
     missing : tuple of str
-        What stands for a missing value in the data.
+        Cells that stand for a missing value.
     """
 
     names: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Header:
         return frozenset(range(len(self.names))) - set(self.levels) - self.texts
 
     def target(self) -> str | None:
-        """Return the target: KEEL's output, 'class', or as in Weka a nominal last one."""
+        """Return the target: KEEL's output, 'class', or as in Weka a nominal last attribute."""
         if len(self.outputs) == 1 and self.outputs[0] in self.names:
             return self.outputs[0]
         for name in self.names:
@@ -152,8 +152,8 @@ def _read_attribute(header: Header, text: str, where: str) -> str:
             raise DataError(f"{where}: the levels of {name!r} have no closing brace")
         levels = [cell.strip() for cell in _split_cells(kind[1:-1], where) if cell is not None]
         if len(set(levels)) < len(levels):
-            twice = next(level for level in levels if levels.count(level) > 1)
-            raise DataError(f"{where} gives {name!r} the level {twice!r} twice")
+            repeated = next(level for level in levels if levels.count(level) > 1)
+            raise DataError(f"{where} gives {name!r} the level {repeated!r} twice")
         header.levels[position] = levels
     elif kind.lower() == "string":
         header.texts.add(position)
@@ -179,32 +179,32 @@ def _read_attribute(header: Header, text: str, where: str) -> str:
 def _split_cells(text: str, where: str) -> list[str | None]:
     """Split a row with quotes into cells; None for a question mark without quotes."""
     cells: list[str | None] = []
-    at, length = 0, len(text)
-    separated = "," in _QUOTED_CELL.sub("", text)
+    start, length = 0, len(text)
+    has_commas = "," in _QUOTED_CELL.sub("", text)
     while True:
-        while at < length and text[at] in " \t":
-            at += 1
-        quoted = _QUOTED.match(text, at)
+        while start < length and text[start] in " \t":
+            start += 1
+        quoted = _QUOTED.match(text, start)
         if quoted:
             cells.append(_unquote(quoted[0]))
-            at = quoted.end()
+            start = quoted.end()
         else:
-            if at < length and text[at] in "'\"":
+            if start < length and text[start] in "'\"":
                 raise DataError(f"{where} opens a quote and does not close it")
-            stop = at
-            while stop < length and text[stop] != "," and (separated or text[stop] not in " \t"):
+            stop = start
+            while stop < length and text[stop] != "," and (has_commas or text[stop] not in " \t"):
                 stop += 1
-            cell = text[at:stop].strip()
+            cell = text[start:stop].strip()
             cells.append(None if cell in MISSING else cell)
-            at = stop
-        while at < length and text[at] in " \t":
-            at += 1
-        if at >= length:
+            start = stop
+        while start < length and text[start] in " \t":
+            start += 1
+        if start >= length:
             return cells
-        if text[at] == ",":
-            at += 1
-        elif separated:
-            raise DataError(f"{where} has text behind a quote: {text[at : at + 20]!r}")
+        if text[start] == ",":
+            start += 1
+        elif has_commas:
+            raise DataError(f"{where} has text behind a quote: {text[start : start + 20]!r}")
 
 
 def _strip_weight(text: str) -> str:
@@ -226,7 +226,7 @@ def _row_rewriter(opened: ByteSource, *, blanks: bool) -> Callable[[int, bytes],
             text = _strip_comment(line).strip()
             where = f"line {first + k} of {opened.name}"
             if not text:
-                out.write("\n")  # keeps the numbers of the lines
+                out.write("\n")  # so that lines keep their numbers
                 continue
             text = _strip_weight(text)
             writer.writerow(["?" if cell is None else cell for cell in _split_cells(text, where)])
@@ -291,7 +291,7 @@ def _cast_nominal(opened: ByteSource, frame: Any, header: Header) -> Any:
     for j, was, now in zip(header.levels, before, after, strict=True):
         if was != now:
             name = header.names[j]
-            # without their name, which polars may take for a pattern
+            # without their names, which polars may take for patterns
             was, now = frame[name].alias("was"), cast_frame[name].alias("now")
             wrong = was.is_not_null() & now.is_null()
             row = wrong.arg_max()
@@ -305,7 +305,7 @@ def _cast_nominal(opened: ByteSource, frame: Any, header: Header) -> Any:
 
 # ---- sparse rows ---------------------------------------------------------------------------------
 def _read_sparse(opened: ByteSource, header: Header, encoding: str, target: str | None) -> Any:
-    """Read rows such as ``{3 1.5, 7 yes}``; what is not named is 0, or the first level."""
+    """Read rows such as ``{3 1.5, 7 yes}``; cells that are left out are 0, or the first level."""
     rows: list[int] = []
     columns: list[int] = []
     values: list[float] = []
@@ -322,8 +322,7 @@ def _read_sparse(opened: ByteSource, header: Header, encoding: str, target: str 
     if without_levels:
         raise DataError(
             f"{opened.name} has sparse rows and no level for the attribute {without_levels[0]!r}, "
-            "the first "
-            "of which is what is left out: declare its levels"
+            "where the first level is that of a cell that is left out: declare its levels"
         )
     n_rows = 0
     dialect = CsvDialect(header.names, header.numeric, encoding=encoding, skip=header.n_lines,
@@ -343,14 +342,14 @@ def _read_sparse(opened: ByteSource, header: Header, encoding: str, target: str 
         (values, (rows, columns)), shape=(n_rows, len(header.names)), dtype=np.float64
     )
     nominal = [j for j in header.levels if header.names[j] != target]
-    return _write_out(opened, matrix, header) if nominal else matrix
+    return _to_dense(opened, matrix, header) if nominal else matrix
 
 
 def _read_sparse_cells(
     text: str, header: Header, level_codes: dict[int, dict[str, int]], where: str
 ) -> list[tuple[int, float]]:
     body = _strip_weight(text)
-    body = body if body.endswith("}") else text  # a brace in a quoted level
+    body = body if body.endswith("}") else text  # the brace was one in a quoted level
     if not (body.startswith("{") and body.endswith("}")):
         raise DataError(f"{where} is no sparse row: {text[:40]!r}. It has no braces around it")
     cells: dict[int, float] = {}
@@ -389,13 +388,13 @@ def _read_sparse_cells(
 def _split_at_commas(text: str) -> list[str]:
     if "'" not in text and '"' not in text:
         return text.split(",")
-    # a quote that is not closed takes the rest, which is told as a wrong value
+    # a quote that is not closed reaches to the end, which is then reported as a wrong value
     parts = re.finditer(rf"(?:[^,'\"]++|{_QUOTED.pattern}|['\"].*)++", text)
     return [match[0] for match in parts]
 
 
-def _write_out(opened: ByteSource, matrix: Any, header: Header) -> Any:
-    """Write out in full a sparse table with nominal columns."""
+def _to_dense(opened: ByteSource, matrix: Any, header: Header) -> Any:
+    """Convert a sparse table with nominal columns to a frame."""
     import polars as pl
 
     if matrix.shape[0] * matrix.shape[1] > LARGEST_DENSE:

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -44,20 +44,23 @@ class ByteSource:
     Attributes
     ----------
     name : str
-        How messages call it.
+        The file in messages.
     compression : str or None
     """
 
+    compression: str | None
+    _decompress: Callable[[BinaryIO], BinaryIO] | None
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = None if str(path) == "-" else Path(path)
-        self.name = "standard input" if self.path is None else repr(str(path))
+        self.path: Path | None = None if str(path) == "-" else Path(path)
+        self.name: str = "standard input" if self.path is None else repr(str(path))
         self._copied = self.path is None
         if self.path is None:
             self._file = _copy_input()
         else:
             self._file, self._copied = _open(self.path, self.name)
         self._state = self._read_state()
-        self.size = self._state[0]
+        self.size: int = self._state[0]
         if self.size == 0:
             self.close()
             raise DataError(f"{self.name} is empty: no table is in it")
@@ -76,11 +79,11 @@ class ByteSource:
         return status.st_size, status.st_mtime_ns
 
     def close(self) -> None:
-        """Let go of the file; ``stream`` opens it again."""
+        """Close the file; ``stream`` opens it again."""
         self._file.close()
 
     def release(self) -> None:
-        """Close what can be opened again: a copy of standard input stays open."""
+        """Close the file if it can be opened again: a copy of standard input stays open."""
         if self.reopenable_path is not None:
             self._file.close()
 
@@ -101,7 +104,7 @@ class ByteSource:
 
     @property
     def position(self) -> int:
-        """Bytes on disk that have been read, of `size`."""
+        """Bytes of the file that have been read, of `size`."""
         return self._file.tell()
 
     def stream(self) -> BinaryIO:
@@ -141,8 +144,8 @@ def _open(path: Path, name: str) -> tuple[BinaryIO, bool]:
     try:
         if path.is_dir():
             inside = sorted(entry.name for entry in path.iterdir() if entry.is_file())
-            such = f", such as {str(path / inside[0])!r}" if inside else ""
-            raise IsADirectoryError(f"{name} is a directory: name a file{such}")
+            example = f", such as {str(path / inside[0])!r}" if inside else ""
+            raise IsADirectoryError(f"{name} is a directory: name a file{example}")
         file = path.open("rb")
     except IsADirectoryError:
         raise
@@ -180,7 +183,7 @@ def _copy_input() -> BinaryIO:
 
 
 def _copy_stream(stream: BinaryIO) -> BinaryIO:
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed by Opened)
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 (ByteSource closes it)
     shutil.copyfileobj(stream, copy)
     copy.flush()
     copy.seek(0)
@@ -231,7 +234,10 @@ def resolve_encoding(name: str) -> str:
 
 
 class NotInEncodingError(Exception):
-    """Bytes that are no text in the encoding at hand; `line` counts from 1."""
+    """Bytes that are no text in the encoding; `line` counts from 1."""
+
+    encoding: str
+    line: int
 
     def __init__(self, line: int, encoding: str) -> None:
         super().__init__(line, encoding)
@@ -289,21 +295,21 @@ def _line_number_at(opened: ByteSource, offset: int) -> int:
 
 
 def most_rows(opened: ByteSource, width: int) -> int:
-    """Return an upper bound of the rows of a text file: its line ends, those in quotes too."""
+    """Return an upper bound of the rows of a text file: its line breaks, even those in quotes."""
     stream, count, size = opened.stream(), 1, 0
     while raw := opened.read(stream, CHUNK_BYTES):
         size += len(raw)
         count += raw.count(b"\n") + 1
         if b"\r" in raw:
             count += raw.count(b"\r") - raw.count(b"\r\n")
-    # a row has a byte at least for each of its columns: many lines or many columns, not both
+    # a row has at least one byte for each of its columns
     return min(count, size // max(1, width) + 2)
 
 
 def row_chunks(
     opened: ByteSource, encoding: str, *, quote: bytes = b'"', times: int = 1
 ) -> Iterator[tuple[int, bytes]]:
-    r"""Yield whole rows in pieces: the number of the first line of a piece, and its bytes.
+    """Yield whole rows in pieces: the number of the first line of a piece, and its bytes.
 
     A line break between quotes does not end a row. Lines end in ``\\n`` alone. Pieces are `times`
     the usual size.
@@ -342,7 +348,7 @@ def _end_of_rows(text: bytes, quote: bytes) -> int:
         return end
     odd = text.count(quote, 0, end) % 2
     while end and odd:
-        # the last quote opened what is not closed: go to the start of its line
+        # the last quote is not closed: go to the start of its line
         start = text.rfind(b"\n", 0, text.rfind(quote, 0, end)) + 1
         odd ^= text.count(quote, start, end) % 2
         end = start

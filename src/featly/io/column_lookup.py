@@ -1,16 +1,14 @@
-"""Columns by the names that people type."""
+"""Positions of columns, by the names or positions that a user typed."""
 
-import difflib
 import re
 from collections.abc import Sequence
 from functools import cached_property
 
 from featly.basics.errors import DataError
 from featly.table.frames import DefaultNames
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["ColumnFinder"]
-
-MOST_COMPARED = 50_000  # names that a misspelt one is compared with
 
 
 class ColumnFinder:
@@ -20,7 +18,7 @@ class ColumnFinder:
     ----------
     names : sequence of str
     source : str
-        How messages call the file.
+        The file in messages.
 
     Examples
     --------
@@ -33,12 +31,15 @@ class ColumnFinder:
     featly.DataError: target 'does' is no column of 'study.csv'; did you mean 'dose'?
     """
 
+    source: str
+    names: Sequence[str]
+
     def __init__(self, names: Sequence[str], source: str) -> None:
         self.names, self.source = names, source
 
     @cached_property
     def _positions(self) -> dict[str, int]:
-        # once for all: a file of priors names as many columns as the table has
+        # computed once: a file of priors may name every column of the table
         return {str(name): position for position, name in enumerate(self.names)}
 
     def __call__(self, wanted: str | int, role: str) -> int:
@@ -53,7 +54,7 @@ class ColumnFinder:
                 return known_position
             if not re.fullmatch(r"-?\d{1,12}", wanted):
                 raise DataError(
-                    f"{role} {wanted!r} is no column of {self.source}{self._hint(wanted)}"
+                    f"{role} {wanted!r} {describe_unknown_column(wanted, self.names, self.source)}"
                 )
             wanted = int(wanted)
         position = wanted + len(self.names) if wanted < 0 else wanted
@@ -63,12 +64,3 @@ class ColumnFinder:
                 f"{len(self.names) - 1}"
             )
         return position
-
-    def _hint(self, wanted: str) -> str:
-        candidates = self.names[:MOST_COMPARED]  # of millions, that would take a minute
-        lower = {str(name).lower(): str(name) for name in candidates}
-        near = difflib.get_close_matches(wanted.lower(), list(lower), n=1)
-        if near:
-            return f"; did you mean {lower[near[0]]!r}?"
-        shown = ", ".join(str(name)[:60] for name in self.names[:5])
-        return f": its columns are {shown}{', ...' if len(self.names) > 5 else ''}"

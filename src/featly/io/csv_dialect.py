@@ -1,4 +1,4 @@
-"""The dialect of a text file: detected from its first rows."""
+"""Dialect of a text file, detected from its first rows."""
 
 import csv
 import re
@@ -33,7 +33,7 @@ SAMPLE_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """Dialect of a text file: what is needed to read its rows.
+    """Dialect of a text file: all that its rows are read with.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class CsvDialect:
     skip : int
         Lines before the first row of data.
     missing : tuple of str
-        What stands for a missing value.
+        Cells that stand for a missing value.
     decimal_comma : bool
     declared : bool
-        Whether the file says which columns hold numbers: a text there is an error, then.
+        Whether the file says which columns hold numbers; then a text in them is an error.
     prepare : function, optional
-        Makes plain rows out of a piece of the file: (first line, bytes) -> bytes.
+        Function that rewrites a piece of the file as plain rows: (first line, bytes) -> bytes.
     """
 
     names: list[str]
@@ -101,7 +101,7 @@ def blanks_to_tabs(chunk: bytes) -> bytes:
     return _BLANKS.sub(replace_blank, chunk)
 
 
-# ---- finding out --------------------------------------------------------------------------------
+# ---- detection ----------------------------------------------------------------------------------
 def detect_dialect(
     opened: ByteSource,
     *,
@@ -110,7 +110,7 @@ def detect_dialect(
     header: bool | None = None,
     missing: Sequence[str] = (),
 ) -> tuple[CsvDialect, list[str]]:
-    """Detect the dialect of a text file from its first rows, with notes in words."""
+    """Detect the dialect of a text file from its first rows; return it, and notes for the user."""
     notes: list[str] = []
     separator = _resolve_separator(separator)
     if encoding is not None:
@@ -120,7 +120,7 @@ def detect_dialect(
         codec = guess_encoding(opened.head(1 << 20))
         try:
             rows = _first_rows(opened, codec)
-        except NotInEncodingError:  # further down than the guess looks
+        except NotInEncodingError:  # beyond the bytes that the guess is based on
             codec = "cp1252"
             rows = _first_rows(opened, codec)
         if codec not in ("utf-8", "utf-8-sig"):
@@ -175,13 +175,13 @@ def _resolve_separator(separator: str | None) -> str | None:
 
 
 def _first_rows(opened: ByteSource, encoding: str) -> list[str]:
-    """Return the first lines that are not blank, enough to see what the columns hold."""
+    """Return the first lines that are not blank, as many as the detection needs."""
     for _, chunk in row_chunks(opened, encoding):
         # at least some rows, however long they are
         start = max(chunk[:SAMPLE_BYTES], b"\n".join(chunk.split(b"\n", 4)[:4]), key=len)
         lines = remove_blank_lines(start).decode(errors="ignore").split("\n")
         if len(start) < len(chunk) and len(lines) > 1:
-            lines.pop()  # cut in the middle
+            lines.pop()  # an incomplete line
         if not lines[-1]:
             lines.pop()
         if lines:
@@ -194,7 +194,7 @@ def _first_rows(opened: ByteSource, encoding: str) -> list[str]:
 def _remove_preamble(
     rows: list[str], separator: str | None, notes: list[str]
 ) -> tuple[list[str], str | None, int]:
-    """Remove what stands above the table: Excel's ``sep=;``, comments after ``#``."""
+    """Remove lines above the table: Excel's ``sep=;``, comments after ``#``."""
     directive = re.fullmatch(r"sep=(\S|\t)", rows[0].strip("\n"), re.IGNORECASE)
     if directive and len(rows) > 1:
         return rows[1:], separator or directive[1], 1
@@ -226,7 +226,7 @@ def _guess_separator(rows: list[str]) -> str:
     for separator in SEPARATORS:
         try:
             cells = _split_cells(rows, separator)
-        except csv.Error:  # a long line that has none of these is a cell too long for Python
+        except csv.Error:  # without this separator, a cell is too long for Python
             continue
         counts = [len(row) for row in cells]
         usual = max(set(counts), key=counts.count)
@@ -241,7 +241,7 @@ def _guess_separator(rows: list[str]) -> str:
         ):
             del candidates[","]  # every comma is part of a number
         if separator == " ":
-            # blanks are in texts as well: only where nothing else is between cells
+            # blanks are in texts as well, so they count only if no other separator fits
             alike = set(counts[1:] or counts) == {usual} and counts[0] in (usual, usual - 1)
             if not alike or any(other > 0.5 for other, _ in candidates.values()):
                 continue
@@ -253,7 +253,7 @@ def _guess_separator(rows: list[str]) -> str:
 
 
 def is_number(cell: str, *, decimal_comma: bool = False) -> bool:
-    """Return whether a cell is a number as programs write them."""
+    """Return whether a cell is a number in the notation of programs."""
     if decimal_comma:
         cell = cell.replace(",", ".")
     if "_" in cell:
@@ -276,7 +276,7 @@ def _has_header(sample: list[list[str]], markers: set[str], decimal_comma: bool)
         return not any(map(looks_numeric, first))
     numbers = [str(k) for k in range(len(first))]
     if (first == numbers and len(first) > 3) or first == ["", *numbers[:-1]]:
-        return True  # pandas numbers columns without names
+        return True  # pandas numbers unnamed columns
     texts = [k for k, cell in enumerate(first) if cell not in markers and not looks_numeric(cell)]
     columns = {k: {row[k].strip() for row in body if k < len(row)} - markers for k in texts[:500]}
     # a text above numbers is a name
@@ -287,7 +287,7 @@ def _has_header(sample: list[list[str]], markers: set[str], decimal_comma: bool)
         return False
     if any(looks_numeric(cell) and not cell.isdecimal() for cell in first):
         return False
-    # a cell that comes again below is a value
+    # a text that occurs again below it is a value
     return bool(texts) and not any(first[k] in values for k, values in columns.items())
 
 
@@ -300,7 +300,7 @@ def _has_decimal_comma(cells: list[list[str]]) -> bool:
 def _add_missing_name(names: list[str], body: list[list[str]], notes: list[str]) -> None:
     """Add the one name that a header lacks."""
     if any(row[-1].strip() for row in body):
-        # R writes the names of the rows without a name above them
+        # R writes the names of the rows as a column without a name
         names.insert(0, "row_names" if "row_names" not in names else "")
         notes.append(f"the first column has no name; called {names[0] or 'x0'!r}")
     else:
@@ -309,7 +309,7 @@ def _add_missing_name(names: list[str], body: list[list[str]], notes: list[str])
 
 
 def _unique_names(cells: list[str], notes: list[str]) -> list[str]:
-    """Return names of columns: none empty, none twice."""
+    """Return names of columns, none of them empty or repeated."""
     names: list[str] = []
     originals = {cell.strip() for cell in cells}
     seen: set[str] = set()
@@ -351,20 +351,20 @@ def _count_lines_before_body(
         return 0
     for line, chunk in row_chunks(opened, encoding):
         lines = chunk[:SAMPLE_BYTES].decode(errors="ignore").split("\n")
-        at = 0
-        while n_above and at < len(lines):
-            n_above -= bool(lines[at].strip())
-            at += 1
+        start = 0
+        while n_above and start < len(lines):
+            n_above -= bool(lines[start].strip())
+            start += 1
         if not header:
-            return line - 1 + at
-        if separator == " ":  # no cell goes on in the next line
-            filled = (k for k in range(at, len(lines)) if lines[k].strip())
-            return line + next(filled, at)
-        reader = csv.reader((text + "\n" for text in lines[at:]), delimiter=separator)
+            return line - 1 + start
+        if separator == " ":  # no cell reaches into the next line
+            filled = (k for k in range(start, len(lines)) if lines[k].strip())
+            return line + next(filled, start)
+        reader = csv.reader((text + "\n" for text in lines[start:]), delimiter=separator)
         try:
             for row in reader:
                 if len(row) > 1 or (row and not row[0].isspace()):
-                    return line - 1 + at + reader.line_num
+                    return line - 1 + start + reader.line_num
         except csv.Error as problem:
             raise DataError(f"{opened.name} is no table ({problem})") from None
     return 0

@@ -1,7 +1,7 @@
-"""Tables as text: comma, semicolon, tab, bar or blanks between the cells.
+"""Tables as text, with a comma, semicolon, tab, bar or blanks between the cells.
 
-The file is read in pieces of whole rows. Numbers go straight from each piece into their final
-place, so that a table is never held twice.
+The file is read in pieces of whole rows. The numbers of each piece are copied into one matrix at
+once, so that the table is in memory only once.
 """
 
 import csv
@@ -32,8 +32,8 @@ def read_delimited(
 ) -> tuple[Any, CsvDialect]:
     """Read all rows into a polars frame (float64, categories), with the final dialect.
 
-    Columns that turn out to hold text further down are read again as text. Those in `apart` come
-    last in the matrix of numbers, so that the others lie together.
+    If a column taken for numbers holds text further down, the file is read again, with that column
+    as text. Columns in `apart` come last in the matrix of numbers, so that the others are together.
     """
     while True:
         try:
@@ -47,7 +47,7 @@ def read_delimited(
 
 
 class _TextAmongNumbersError(Exception):
-    """Columns taken for numbers hold text."""
+    """Text in columns that were taken for numbers."""
 
     def __init__(self, columns: frozenset[int]) -> None:
         super().__init__(columns)
@@ -57,11 +57,11 @@ class _TextAmongNumbersError(Exception):
 def read_chunks(opened: ByteSource, dialect: CsvDialect) -> Iterator[tuple[int, bytes]]:
     """Yield the data in pieces of plain rows, each with the number of its first line."""
     quote = b"" if dialect.separator == " " or dialect.prepare else b'"'
-    # every piece costs something a column: the more columns, the larger the pieces
+    # every piece has a cost per column, so more columns take larger pieces
     times = min(8, 1 + len(dialect.names) // 4096)
     for line, chunk in row_chunks(opened, dialect.encoding, quote=quote, times=times):
         if line <= dialect.skip:
-            # the lines before the data lie in the first piece, or are many
+            # the lines before the data are part of this piece, or all of it
             skipped = dialect.skip - line + 1
             parts = chunk.split(b"\n", skipped)
             chunk = parts[-1] if len(parts) > skipped else b""
@@ -100,7 +100,7 @@ def _read_once(
 
 
 def _parse_ahead(opened: ByteSource, dialect: CsvDialect) -> Iterator[Any]:
-    """Yield the parsed pieces; the next one is parsed while the last is put away."""
+    """Yield the parsed pieces; the next one is parsed while the last is processed."""
     pieces = read_chunks(opened, dialect)
 
     def parse_next() -> Any:
@@ -128,7 +128,7 @@ def _parse_piece(opened: ByteSource, dialect: CsvDialect, line: int, chunk: byte
     if not rows:
         return pl.DataFrame(schema=schema)
     if rows.count(b"\n") * len(dialect.names) > len(rows):
-        # rows that are too short, which polars fills up: with a million columns, until memory ends
+        # polars fills rows that are too short, which with a million columns takes all memory
         _check_widths(opened, dialect, line, chunk)
     try:
         frame = pl.read_csv(rows, schema=schema, **_polars_options(dialect, rows))
@@ -138,19 +138,19 @@ def _parse_piece(opened: ByteSource, dialect: CsvDialect, line: int, chunk: byte
         if _has_same_width(dialect, rows, frame.height):
             return frame
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        pass  # found out below
+        pass  # the reason is found below
     _check_widths(opened, dialect, line, chunk)
     return _parse_text(opened, dialect, line, chunk)
 
 
 def _parse_text(opened: ByteSource, dialect: CsvDialect, line: int, chunk: bytes) -> Any:
-    """Parse a piece by way of text: for numbers with blanks around them, and odd quotes."""
+    """Parse a piece by way of text: for numbers between blanks, and quotes within cells."""
     import polars as pl
 
     frame = _text_frame(dialect, chunk)
     positions, columns = sorted(dialect.numeric), frame.get_columns()
     height, wrong = frame.height, set()
-    # columns below each other: one by one takes minutes and gigabytes where there are 100,000
+    # many columns as one: of 100,000, one by one takes minutes and gigabytes
     step = max(1, 1_000_000 // max(1, height))
     for block in (positions[low : low + step] for low in range(0, len(positions), step)):
         text = pl.concat([columns[j].alias("") for j in block], rechunk=True).str.strip_chars()
@@ -168,7 +168,7 @@ def _parse_text(opened: ByteSource, dialect: CsvDialect, line: int, chunk: bytes
 
 
 def _text_frame(dialect: CsvDialect, chunk: bytes, columns: Sequence[int] | None = None) -> Any:
-    """Return some columns of a piece as texts, every cell as it stands there."""
+    """Return some columns of a piece as texts, every cell unchanged."""
     import polars as pl
 
     columns = range(len(dialect.names)) if columns is None else sorted(set(columns))
@@ -191,7 +191,7 @@ def _text_frame(dialect: CsvDialect, chunk: bytes, columns: Sequence[int] | None
 
 
 def _numbered_rows(dialect: CsvDialect, line: int, chunk: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of each row, read by Python: slower than polars."""
+    """Yield line number and cells of each row, read by Python, which is slower than polars."""
     delimiter = "\t" if dialect.separator == " " else dialect.separator
     text = io.StringIO(chunk.decode(errors="replace"), newline="")
     reader = csv.reader(text, delimiter=delimiter)
@@ -203,7 +203,7 @@ def _numbered_rows(dialect: CsvDialect, line: int, chunk: bytes) -> Iterator[tup
 
 
 def _text_columns(dialect: CsvDialect, frame: Any) -> Any:
-    """Return the columns of text as categories, without blanks around the cells."""
+    """Return the columns of text as categories, without the blanks around cells."""
     import polars as pl
 
     columns = pl.DataFrame([frame.to_series(j) for j in dialect.texts])
@@ -226,7 +226,7 @@ def _polars_options(dialect: CsvDialect, rows: bytes) -> dict[str, Any]:
 def _number_error(
     opened: ByteSource, dialect: CsvDialect, line: int, chunk: bytes, column: int
 ) -> DataError:
-    """Return the error that names the cell of a number column that is no number."""
+    """Return an error that names the cell of a number column that is no number."""
     name = dialect.names[column]
     for number, row in _numbered_rows(dialect, line, chunk):
         cell = row[column].strip()
@@ -250,7 +250,7 @@ def _has_same_width(dialect: CsvDialect, rows: bytes, height: int) -> bool:
 
 
 def _check_widths(opened: ByteSource, dialect: CsvDialect, line: int, chunk: bytes) -> None:
-    """Refuse the first row that has more or fewer cells than the table has columns."""
+    """Raise DataError for the first row that has more or fewer cells than there are columns."""
     width, number = len(dialect.names), line
     rows = _numbered_rows(dialect, line, chunk)
     try:
@@ -279,7 +279,7 @@ def _check_widths(opened: ByteSource, dialect: CsvDialect, line: int, chunk: byt
 def copy_columns(
     opened: ByteSource, dialect: CsvDialect, columns: Sequence[int], out: Any, separator: str
 ) -> None:
-    """Write some columns of a text file, every cell as it stands there."""
+    """Write some columns of a text file, every cell unchanged."""
     names = [dialect.names[j] for j in columns]
     line = io.StringIO()
     csv.writer(line, delimiter=separator, lineterminator="\n").writerow(names)

@@ -1,4 +1,4 @@
-"""LIBSVM (SVMlight): a label, then ``index:value`` for what is not zero."""
+"""LIBSVM (SVMlight) files: a label, then ``index:value`` for every value that is not zero."""
 
 import io
 import itertools
@@ -13,7 +13,7 @@ from featly.io.byte_source import ByteSource, row_chunks
 
 __all__ = ["is_libsvm_line", "read_libsvm"]
 
-MOST_FEATURES = 50_000_000  # above, an index is a slip rather than a column
+MOST_FEATURES = 50_000_000  # a larger index is taken for an error
 _ROW = re.compile(rb"[+-]?[\d.]+(?:[eE][+-]?\d+)?(?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*\s*(?:#.*)?")
 
 
@@ -25,7 +25,7 @@ def is_libsvm_line(line: bytes) -> bool:
 def read_libsvm(
     opened: ByteSource, encoding: str = "utf-8", *, n_features: int | None = None
 ) -> tuple[Any, np.ndarray, list[str]]:
-    """Read a sparse matrix, its labels and remarks.
+    """Read a sparse matrix, its labels and notes for the user.
 
     Indices count from 1, as LIBSVM writes them, unless the file has an index 0.
     """
@@ -72,7 +72,7 @@ def read_libsvm(
 
 
 def _row_error(opened: ByteSource, first: int, chunk: bytes, problem: Exception) -> DataError:
-    """Return the error that names the line that cannot be read."""
+    """Return an error that names the line that cannot be read."""
     for k, line in enumerate(chunk.split(b"\n")):
         text = line.strip()
         if not text or text.startswith(b"#"):

@@ -1,7 +1,7 @@
 """Check the structure of a MATLAB file before SciPy reads it.
 
-SciPy's reader follows the types and lengths in a file as they stand; in a damaged one they lead
-it out of bounds, and the whole process ends. Only what steers it is looked at here, not the data.
+SciPy's reader relies on the types and lengths in a file. In a damaged file they can be out of
+bounds, which ends the whole process. So they are checked here; the data are not.
 """
 
 import math
@@ -20,7 +20,7 @@ _MOST_INFLATION = 1032  # zlib packs no better
 
 
 class _ByteReader:
-    """Reader of bytes from front to back; the end in the middle of an element is a ValueError."""
+    """Sequential reader of bytes; ValueError at an end in the middle of an element."""
 
     def __init__(self, file: BinaryIO, size: int, *, packed: bool) -> None:
         self._file, self._left = file, size
@@ -69,14 +69,14 @@ def check_structure(file: BinaryIO, size: int) -> None:
     file.seek(0)
     head = file.read(128)
     order = ">" if head[126:128] == b"MI" else "<"
-    at = 128
-    while at < size:
-        file.seek(at)
+    position = 128
+    while position < size:
+        file.seek(position)
         tag = file.read(8)
         if len(tag) < 8:
             raise ValueError("a variable ends in the middle")
         kind, length = struct.unpack(order + "II", tag)
-        if kind not in (_MATRIX, _COMPRESSED) or length > size - at - 8:
+        if kind not in (_MATRIX, _COMPRESSED) or length > size - position - 8:
             raise ValueError("a variable of an unknown type, or longer than the file")
         data = _ByteReader(file, length, packed=kind == _COMPRESSED)
         if kind == _COMPRESSED:
@@ -84,7 +84,7 @@ def check_structure(file: BinaryIO, size: int) -> None:
             if kind != _MATRIX or inner > data.most_left:
                 raise ValueError("a variable of an unknown type, or longer than the file")
         _check_matrix(data, order, 0)
-        at += 8 + length
+        position += 8 + length
 
 
 def _read_tag(data: _ByteReader, order: str) -> tuple[int, int, bytes]:
@@ -118,7 +118,7 @@ def _read_element(
 def _skip_numbers(
     data: _ByteReader, order: str, sizes: dict[int, int], count: int | None, *, last: bool
 ) -> int:
-    """Go past an element of so many numbers, or check that it may be read if it is the last."""
+    """Skip an element of `count` numbers; if it is the `last`, only check its length."""
     kind, length, content = _read_tag(data, order)
     if kind not in sizes:
         raise ValueError("data of an unknown type")
@@ -132,7 +132,7 @@ def _skip_numbers(
 
 
 def _check_matrix(data: _ByteReader, order: str, depth: int) -> None:
-    """Check a variable, or the content of a cell, behind its tag."""
+    """Check a variable, or the content of a cell, from behind its tag."""
     if depth > _DEEPEST:
         raise ValueError("cells in cells without end")
     flags = _read_element(data, order, (6,))
@@ -162,8 +162,8 @@ def _check_matrix(data: _ByteReader, order: str, depth: int) -> None:
             _skip_numbers(data, order, _SIZES, None, last=False)
     elif kind == _CHAR:
         n_characters = _skip_numbers(data, order, _CHARACTERS, None, last=False)
-        if count > n_characters + 65_536:  # an empty text may have places, which are blanks
-            raise ValueError("fewer characters than places for them")
+        if count > n_characters + 65_536:  # an empty text may have a size: it is blanks
+            raise ValueError("fewer characters than its size says")
     elif kind == _FUNCTION:
         _check_inner_matrix(data, order, depth)
     elif kind in (_CELL, _STRUCT, _OBJECT):
@@ -179,7 +179,7 @@ def _check_matrix(data: _ByteReader, order: str, depth: int) -> None:
                 raise ValueError("names of fields of a wrong length")
             fields = len(names) // width
         if count * max(1, fields) * 8 > data.most_left + 8:
-            raise ValueError("more cells than the variable has room for")
+            raise ValueError("more cells than the variable has bytes for")
         for _ in range(count * fields):
             _check_inner_matrix(data, order, depth)
     else:

@@ -19,7 +19,7 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 def read_matlab(
     opened: ByteSource, *, target: str | None = None
 ) -> tuple[Any, list[str] | None, Any, str | None, list[str]]:
-    """Read the table, its column names, its labels, their name, and remarks."""
+    """Read the table, its column names, its labels, their name, and notes for the user."""
     import scipy.io
 
     if opened.compression:
@@ -54,7 +54,7 @@ def read_matlab(
 
 
 def _load(opened: ByteSource) -> dict[str, Any]:
-    """Load all variables of a file whose structure was checked: damage ends SciPy's process."""
+    """Load all variables of a file; its structure is checked first, as damage can crash SciPy."""
     import scipy.io.matlab
 
     if scipy.io.matlab.matfile_version(opened.stream())[0] == 1:
@@ -62,7 +62,7 @@ def _load(opened: ByteSource) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # 'data may be corrupt'
         warnings.simplefilter("ignore", scipy.io.matlab.MatReadWarning)
-        content = scipy.io.loadmat(opened.stream(), chars_as_strings=True)
+        content: dict[str, Any] = scipy.io.loadmat(opened.stream(), chars_as_strings=True)
     for value in content.values():
         if scipy.sparse.issparse(value):
             value.check_format(full_check=True)  # no index out of bounds

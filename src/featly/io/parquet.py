@@ -1,4 +1,4 @@
-"""Parquet files: columns of numbers go block by block into one matrix."""
+"""Parquet files, read block by block into one matrix of numbers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,10 +15,10 @@ BLOCK_BYTES = 1 << 26
 
 
 def _call_polars(opened: ByteSource, read: Callable[[Any], Any]) -> Any:
-    """Call polars; whatever goes wrong inside is one line about the file."""
+    """Call polars, and turn every error into a DataError of one line that names the file."""
     if opened.compression:
         raise DataError(f"{opened.name} is a compressed parquet file: decompress it first")
-    stream = opened.stream()  # it sees whether the file changed
+    stream = opened.stream()  # raises if the file changed
     try:
         return read(opened.reopenable_path or stream)
     except (KeyboardInterrupt, SystemExit, MemoryError):
@@ -43,10 +43,10 @@ def _schema(opened: ByteSource) -> Any:
 
 
 def read_columns(opened: ByteSource, names: Sequence[str]) -> Any:
-    """Read some columns as they are stored."""
+    """Read some columns with the dtypes of the file."""
     import polars as pl
 
-    wanted = pl.selectors.by_name(*names)  # as they are: polars takes '*' for all columns
+    wanted = pl.selectors.by_name(*names)  # not as patterns: polars takes '*' for all columns
     return _call_polars(
         opened, lambda file: pl.scan_parquet(file, glob=False).select(wanted).collect()
     )
@@ -60,7 +60,7 @@ def read_parquet(
 ) -> Any:
     """Read all columns as a polars frame: float32 where nothing is lost, else float64.
 
-    Columns in `apart` come last in the matrix of numbers, so that the others lie together.
+    Columns in `apart` come last in the matrix of numbers, so that the others are together.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Read a table and its target from a file of any format, with notes on what was noticed."""
+"""Reading of a table and its target from a file of any format, with notes on the file."""
 
 import contextlib
 import difflib
@@ -50,17 +50,17 @@ class TableFile:
     X : polars frame, array or SciPy sparse matrix
         The table without its target, ready for any method's ``fit``.
     y : array or None
-        The target, where one was named or the file has one.
+        The target, if one was named or the file has one.
     target : str or None
-        What the target is called.
+        Name of the target.
     names : sequence of str
         Names of the columns of X.
     source : str
-        How messages call the file.
+        The file in messages.
     format : str
         One of csv, tsv, parquet, arff, libsvm, matlab, records.
     notes : list of str
-        What was found out about the file: separator, encoding, header.
+        What was detected: separator, encoding, header.
     """
 
     X: Any
@@ -76,7 +76,8 @@ class TableFile:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of X."""
-        return self.X.shape
+        n_rows, n_features = self.X.shape
+        return n_rows, n_features
 
     def __repr__(self) -> str:
         rows, columns = self.shape
@@ -90,21 +91,21 @@ class TableFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file; the table stays."""
+        """Close the file; the table stays."""
         if self._opened is not None:
             self._opened.close()
 
     def save_columns(self, columns: Sequence[str], path: str | os.PathLike[str]) -> None:
         """Write some columns, and the target as the last one, to a CSV, TSV or parquet file.
 
-        From text to text every cell is copied as it stands in the file; parquet keeps its types.
+        From text to text every cell is copied unchanged; from parquet to parquet types are kept.
         The file is written whole or not at all.
 
         Parameters
         ----------
         columns : list of str
         path : path
-            The ending decides: ``.csv``, ``.tsv``, ``.parquet``; ``.csv.gz`` is compressed.
+            Its ending is the format: ``.csv``, ``.tsv``, ``.parquet``; ``.csv.gz`` is compressed.
 
         Examples
         --------
@@ -129,7 +130,7 @@ class TableFile:
         if separator is not None and self._dialect is not None and self._dialect.prepare is None:
             dialect = self._dialect
             if dialect.decimal_comma and separator == ",":
-                separator = ";"  # as in the file: a comma is part of its numbers
+                separator = ";"  # commas are part of the numbers
             position_of = {name: j for j, name in enumerate(dialect.names)}
             positions = [position_of[name] for name in wanted]
             with self._reopen() as opened, whole_file(path) as out:
@@ -144,7 +145,7 @@ class TableFile:
 
     @contextlib.contextmanager
     def _reopen(self) -> Iterator[ByteSource]:
-        """Open the file once more, and let go of it again."""
+        """Open the file once more, and close it afterwards."""
         assert self._opened is not None
         try:
             yield self._opened
@@ -163,10 +164,9 @@ class TableFile:
             dense = block.toarray() if scipy.sparse.issparse(block) else block
             frame = pl.from_numpy(np.asfortranarray(dense), schema=list(columns), orient="row")
         if self.y is not None:
-            # a list of nothing but None is no column of objects, which cannot be written
+            # a list, since a column of Python objects cannot be written
             y = self.y.tolist() if self.y.dtype.kind == "O" else self.y
             frame = frame.with_columns(pl.Series(self.target, y, strict=False))
-        # a gap is an empty cell, and a whole number has no decimals
         return pl.DataFrame([_prepare_for_file(column) for column in frame.get_columns()])
 
 
@@ -185,23 +185,23 @@ def read_table(
 ) -> TableFile:
     """Read a table from a CSV, TSV, parquet, ARFF, KEEL, LIBSVM or MATLAB file.
 
-    The content of the file tells its format, its separator, its encoding and whether it has a
-    header; ``notes`` of what is returned says what was found. Gzip, bzip2 and xz are decompressed.
-    Blank cells, ``?``, ``NA``, ``<NA>``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL`` are missing.
+    Format, separator, encoding and whether there is a header are detected from the content of the
+    file, and reported in ``notes`` of the result. Gzip, bzip2 and xz are decompressed. Blank cells,
+    ``?``, ``NA``, ``<NA>``, ``N/A``, ``#N/A``, ``NaN`` and ``NULL`` are missing.
 
     Parameters
     ----------
     path : path
         ``"-"`` is standard input.
     target : str or int, optional
-        The column to predict, by name or position (negative ones count from the end). Where it is
-        None, files with labels of their own give those: LIBSVM, MATLAB's Y, KEEL's output, ARFF's
-        attribute ``class`` or a nominal last one. From other files the whole table is returned.
+        The column to predict, by name or position (negative ones count from the end). By default,
+        it is the labels of a file that has some: LIBSVM, MATLAB's Y, KEEL's output, ARFF's
+        attribute ``class`` or a nominal last one. Of other files the whole table is returned.
     format : {"csv", "tsv", "parquet", "arff", "libsvm", "matlab", "records"}, optional
-        What the file is, should its content not tell. Records are the free form of UCI's robot
+        Format of the file, if it cannot be detected. Records are the free form of UCI's robot
         data: a label, a block of numbers, a blank line.
     separator, encoding : str, optional
-        For text files: what is between cells, how characters are written.
+        Separator of the cells and encoding of a text file, if they cannot be detected.
     header : bool, optional
         Whether the first line names the columns. Without it they are called x0, x1, ...
     missing : list of str, optional
@@ -210,9 +210,9 @@ def read_table(
         Number of columns of a LIBSVM file, should the last ones be all zero.
     apart : list of str or int, optional
         Columns that a schema is going to declare categorical or ordinal, or that will not be used.
-        It only saves memory: the other numbers lie together, and methods read them in place.
-    verbose : bool, default False
-        Show a bar while a large file is read.
+        This only saves memory: the other numbers are together, and methods read them in place.
+    verbose : bool, default=False
+        True shows a progress bar; a function is called with (done, total).
 
     Returns
     -------
@@ -241,7 +241,7 @@ def read_table(
     try:
         kind = format or guess_format(opened, encoding)
         if n_features is not None and kind == "csv" and opened.suffix not in (".csv", ".tsv"):
-            kind = "libsvm"  # of no other format does one have to say it
+            kind = "libsvm"  # the only format that has this option
         is_given = {
             "separator": separator is not None,
             "header": header is not None,
@@ -294,7 +294,7 @@ def _shorten(message: str, source: str) -> str:
 
 
 def _check_options(opened: ByteSource, kind: str, options: Sequence[str]) -> None:
-    """Refuse what would be ignored."""
+    """Raise DataError for an option that the format does not have."""
     for option in options:
         if kind not in _OPTIONS[option]:
             raise DataError(
@@ -304,7 +304,7 @@ def _check_options(opened: ByteSource, kind: str, options: Sequence[str]) -> Non
 
 
 def column_names(path: str | os.PathLike[str]) -> list[str]:
-    """Names of the columns of a file, the target included, without reading its rows."""
+    """Return the names of the columns of a file, the target included, without reading its rows."""
     with ByteSource(path) as opened:
         kind = guess_format(opened)
         if kind == "csv":
@@ -320,13 +320,13 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
 def _read_in_encoding(
     opened: ByteSource, encoding: str | None, read: Callable[[str], TableFile]
 ) -> TableFile:
-    """Read a text in the encoding that was named or is likely."""
+    """Read a text in the given encoding, or else in the likeliest one."""
     if encoding is not None:
         return read(encoding)
     encoding = guess_encoding(opened.head(1 << 20))
     try:
         table = read(encoding)
-    except NotInEncodingError:  # further down than the guess looks
+    except NotInEncodingError:  # beyond the bytes that the guess is based on
         if encoding == "cp1252":
             raise
         encoding = "cp1252"
@@ -422,9 +422,9 @@ def _from_libsvm(
 def _from_matlab(opened: ByteSource, target: str | int | None) -> TableFile:
     if isinstance(target, int):
         raise DataError(f"{opened.name} is a MATLAB file: name the variable with the labels")
-    X, names, y, called, notes = read_matlab(opened, target=target)
-    if called is not None:
-        notes.append(f"the target is the variable {called!r}")
+    X, names, y, target_name, notes = read_matlab(opened, target=target)
+    if target_name is not None:
+        notes.append(f"the target is the variable {target_name!r}")
     if not scipy.sparse.issparse(X):
         X = as_floats(X)
         if names is not None:
@@ -432,7 +432,7 @@ def _from_matlab(opened: ByteSource, target: str | int | None) -> TableFile:
 
             X = pl.from_numpy(np.asfortranarray(X), schema=names, orient="row")
     return TableFile(
-        X, y, called, names or DefaultNames(X.shape[1]), opened.name, "matlab", notes, opened
+        X, y, target_name, names or DefaultNames(X.shape[1]), opened.name, "matlab", notes, opened
     )
 
 
@@ -446,7 +446,7 @@ def _from_records(opened: ByteSource, target: str | int | None, encoding: str) -
 def _resolve_columns(
     opened: ByteSource, names: list[str], target: str | int | None, apart: Sequence[str | int]
 ) -> tuple[str | None, list[int]]:
-    """Return the target's name, and positions of it and of what else stands apart."""
+    """Return the target's name, and the positions of `apart` and of the target."""
     find = ColumnFinder(names, opened.name)
     aside = [find(column, "column") for column in apart]
     if target is None:

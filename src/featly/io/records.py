@@ -1,6 +1,7 @@
-"""Free form: a label on a line of its own, then a block of numbers; blank lines between records.
+"""Records: a label on a line of its own, then a block of numbers; blank lines between records.
 
-The UCI robot execution failures are written so: every record is 15 lines of 6 forces and torques.
+This is the format of the UCI robot execution failures, where a record has 15 lines of 6 forces and
+torques.
 """
 
 from typing import Any
@@ -25,13 +26,13 @@ def is_records_text(start: str) -> bool:
     lines = start.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n").split("\n")
     if len(lines) < 3 or not lines[0].strip() or len(lines[0].split()) != 1:
         return False
-    widths, at = set(), 1
-    while at < len(lines) and lines[at].strip():
-        numbers = _parse_numbers(lines[at])
+    widths, k = set(), 1
+    while k < len(lines) and lines[k].strip():
+        numbers = _parse_numbers(lines[k])
         if numbers is None:
             return False
         widths.add(len(numbers))
-        at += 1
+        k += 1
     label = lines[0].strip()
     # a column of numbers under a name is a table, not a record
     return (
@@ -39,12 +40,15 @@ def is_records_text(start: str) -> bool:
         and "," not in label
         and len(widths) == 1
         and widths != {1}
-        and at < len(lines) - 1
+        and k < len(lines) - 1
     )
 
 
 def read_records(opened: ByteSource, encoding: str = "utf-8") -> tuple[Any, np.ndarray, list[str]]:
-    """Read a frame of one row a record, labels and remarks; ``v2_t3``: number 2 of line 3."""
+    """Read a frame with one row for each record, labels, and notes for the user.
+
+    A column ``v2_t3`` holds number 2 of line 3.
+    """
     import polars as pl
 
     rows: list[list[float]] = []

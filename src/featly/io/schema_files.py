@@ -1,4 +1,4 @@
-"""Small files of a user's knowledge: numbers of some columns, a ranking, or a whole schema."""
+"""Small files about columns: a number for each of some columns, a ranking, or a schema."""
 
 import csv
 import difflib
@@ -15,7 +15,7 @@ from featly.io.parquet import parquet_names, read_columns
 __all__ = ["read_ranking", "read_schema_file", "read_weights"]
 
 LARGEST = 1 << 26  # bytes
-ORDERS = ("rank", "selected")  # columns of which one tells the best of a ranking
+ORDERS = ("rank", "selected")  # columns of a ranking, of which one is needed
 TRUE = ("true", "1")
 PARTS = {
     "target": str,
@@ -46,14 +46,15 @@ def _decode(opened: ByteSource) -> str:
 
 
 def read_weights(path: str | os.PathLike[str], quantity: str) -> dict[str, float]:
-    r"""Read a number for each of some columns: lines such as ``TP53,10``, header or not.
+    """Read a number for each of some columns from lines such as ``TP53,10``.
 
     Parameters
     ----------
     path : path
-        Name and number are separated by a comma, a semicolon or a tab.
+        Name and number are separated by a comma, a semicolon or a tab. A first line without a
+        number is a header.
     quantity : str
-        What the numbers are, for messages.
+        Name of the numbers in messages.
 
     Examples
     --------
@@ -99,12 +100,12 @@ def read_weights(path: str | os.PathLike[str], quantity: str) -> dict[str, float
 
 
 def read_ranking(path: str | os.PathLike[str]) -> Any:
-    r"""Read a ranking that ``featly rank --output`` or ``featly select --ranking`` wrote.
+    """Read a ranking that ``featly rank --output`` or ``featly select --ranking`` wrote.
 
     Parameters
     ----------
     path : path
-        CSV, TSV, JSON or parquet, as the content tells; gzip is decompressed.
+        CSV, TSV, JSON or parquet, which is detected from the content; gzip is decompressed.
 
     Returns
     -------
@@ -132,7 +133,7 @@ def read_ranking(path: str | os.PathLike[str]) -> Any:
         lines = [row for row in csv.reader(text.split("\n"), delimiter=separator) if row]
     except csv.Error as problem:
         raise SchemaError(f"{name} cannot be read ({problem})") from None
-    # a quote before what a spreadsheet would run: see `write_frame`
+    # remove the quote before what a spreadsheet would run: see `write_frame`
     lines = [[re.sub(r"^'(?='*[=+\-@\t\r])", "", cell) for cell in row] for row in lines]
     head = lines[0] if lines else []
     return _ranking_frame([dict(zip(head, row, strict=False)) for row in lines[1:]], head, name)
@@ -151,7 +152,7 @@ def _json_rows(text: str, name: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _ranking_frame(rows: list[dict[str, Any]], head: list[str], name: str) -> Any:
-    """Return names with ranks or selections as a frame; an error names the row."""
+    """Return names with ranks or selections as a frame; SchemaError names the row."""
     import polars as pl
 
     order = next((part for part in ORDERS if part in head), None)
@@ -178,7 +179,7 @@ def _ranking_frame(rows: list[dict[str, Any]], head: list[str], name: str) -> An
 
 
 def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    r"""Read the parts of a schema, and ``target`` and ``drop``, from a TOML file.
+    """Read the parts of a schema, and ``target`` and ``drop``, from a TOML file.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:
         if part not in PARTS:
             near = difflib.get_close_matches(part, list(PARTS), n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f": there are {', '.join(PARTS)}"
-            raise SchemaError(f"{name} has a part {part!r}, which a schema has not{hint}")
+            raise SchemaError(f"{name} has a part {part!r}, which a schema does not have{hint}")
         if not isinstance(value, PARTS[part]):
             kinds = {str: "a text", list: "a list of columns", dict: "a table, such as [prior]"}
             raise SchemaError(f"{part} in {name} must be {kinds[PARTS[part]]}")

@@ -1,4 +1,4 @@
-"""Guess the format of a file from its first bytes."""
+"""Detection of the format of a file from its first bytes."""
 
 import re
 
@@ -31,14 +31,14 @@ _FOREIGN = {
 
 
 def guess_format(opened: ByteSource, encoding: str | None = None) -> str:
-    """Guess the format of a file from its first bytes; its name decides between texts."""
+    """Guess the format of a file from its first bytes, and that of a text from its name, too."""
     start = opened.head(1 << 16)
     if not start.strip():
         raise DataError(f"{opened.name} is empty: no table is in it")
     for magic, description in _FOREIGN.items():
         if start.startswith(magic):
             raise DataError(f"{opened.name} is {description}")
-    if re.match(rb"PAR1[^ -~\s]", start):  # no name of a column
+    if re.match(rb"PAR1[^ -~\s]", start):  # and not the name of a column
         return "parquet"
     if start.startswith(b"MATLAB 5.0 MAT-file") or start[512:520] == HDF5:
         return "matlab"

@@ -1,4 +1,4 @@
-"""Frames to files, by the ending of the name."""
+"""Writing of frames, in the format of the file name's ending."""
 
 import io
 import os
@@ -31,9 +31,9 @@ def separator_for(path: str | os.PathLike[str]) -> str | None:
 def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False) -> None:
     """Write a polars frame as CSV, TSV, JSON or parquet, by the ending of the name.
 
-    A spreadsheet runs a cell of CSV that begins like a formula. With `inert`, such texts get a
-    quote before them, which :func:`featly.io.schema_files.read_ranking` takes off again: for tables
-    of featly's, in which names of columns are cells. A user's own table is written as it is.
+    A spreadsheet runs a cell of CSV that begins like a formula. With `inert`, a quote is put before
+    such texts, which :func:`featly.io.schema_files.read_ranking` removes: for tables of results,
+    in which names of columns are cells. A user's own table is written unchanged.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False
     '[{"feature":"age","rank":1}]'
     """
     ending = check_ending(path)
-    # by way of memory: polars' own words for a full disk or a closed pipe are no help
+    # by way of memory: polars' messages about a full disk or a closed pipe are no help
     written = io.BytesIO()
     if ending in _SEPARATORS:
         frame = _make_inert(frame) if inert else frame
@@ -57,13 +57,13 @@ def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False
         out.write(written.getbuffer())
 
 
-# quotes before it are counted in, so that taking one off is always right
+# also with quotes before it, so that one quote can always be removed again
 _FORMULA = r"^'*[=+\-@\t\r]"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def _make_inert(frame: Any) -> Any:
-    """Quote texts and names that a spreadsheet would take for a formula."""
+    """Put a quote before texts and names that a spreadsheet would take for a formula."""
     import polars as pl
 
     columns = []

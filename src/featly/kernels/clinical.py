@@ -1,4 +1,4 @@
-r"""The clinical kernel: how alike two rows of mixed columns are.
+r"""The clinical kernel, a similarity of rows with mixed columns.
 
 .. math::
 
@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
-from featly.basics.typing import FloatArray
+from featly.basics.estimators import BaseEstimator
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.kernels.clinical import add_similarities
 from featly.kernels.positions import Positions
 from featly.problem.ingest_rows import MixedColumns
@@ -35,12 +35,12 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
     r"""Similarity of rows with continuous, ordinal and categorical columns, and missing values.
 
     Every column gives a similarity in [0, 1], and the kernel is their mean, or their weighted
-    mean. It is positive semi-definite. Ranges and levels are those of the rows that ``fit`` has
-    seen:
+    mean. It is positive semi-definite. Ranges and levels are those of the training rows:
 
     - a value of another row outside the range counts as the end of the range;
-    - a level that the training rows do not have is like itself and nothing else;
-    - a missing value is like nothing, not even another missing value; a row is like itself;
+    - a level that the training rows do not have has similarity 1 with itself and 0 with others;
+    - a missing value has similarity 0 with everything, also with another missing value, except
+      between a row and itself;
     - a constant column has similarity 1 everywhere, a column without any value 0 except between
       a row and itself.
 
@@ -50,7 +50,8 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         A weight of at least 0 for every column; or a dict from names or positions, where columns
         left out weigh 1. None is 1 for all.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -60,7 +61,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         Weights that sum to 1.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     See Also
     --------
@@ -91,7 +92,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
     array([[0.875, 0.375, 0.625],
            [0.   , 0.5  , 0.   ]])
 
-    It is what scikit-learn calls a callable kernel's Gram matrix:
+    With scikit-learn it serves as a precomputed Gram matrix:
 
     >>> from sklearn.svm import SVC
     >>> svc = SVC(kernel="precomputed", C=10).fit(kernel.gram(), ["well", "ill", "ill"])
@@ -128,22 +129,22 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         return self
 
     def adopt(self, lines: Positions, positions: FloatArray, owner: BaseEstimator) -> None:
-        """Take over the columns that a learner with this kernel has read.
+        """Use the columns that a learner with this kernel has read, instead of ``fit``.
 
         Parameters
         ----------
         lines : Positions
             Fitted.
         positions : float array of shape (n_features, n_rows)
-            Of the training rows.
+            Positions of the training rows.
         owner : estimator
-            Whose columns they are.
+            The learner that read the columns.
         """
-        self.weights_ = self._check_weights(lines)
+        self.weights_: FloatArray = self._check_weights(lines)
         self._lines, self._z = lines, positions
-        self.n_features_in_ = owner.n_features_in_
+        self.n_features_in_: int = owner.n_features_in_
         if hasattr(owner, "feature_names_in_"):
-            self.feature_names_in_ = owner.feature_names_in_
+            self.feature_names_in_: AnyArray = owner.feature_names_in_
 
     @property
     def parts(self) -> tuple[Positions, FloatArray, FloatArray]:
@@ -215,12 +216,14 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         return self._similarities(z[f : f + 1], None, np.ones(1))
 
     # ---- parts ------------------------------------------------------------------------------
-    def _similarities(self, za: FloatArray, zb: FloatArray | None, weights: FloatArray) -> Any:
+    def _similarities(
+        self, za: FloatArray, zb: FloatArray | None, weights: FloatArray
+    ) -> FloatArray:
         shape = (za.shape[1], (za if zb is None else zb).shape[1])
         out = np.zeros(shape)
         add_similarities(za, zb, weights, out, self.n_jobs)
         if zb is None:
-            np.fill_diagonal(out, 1.0)  # which it is but for rounding
+            np.fill_diagonal(out, 1.0)  # removes rounding errors
         return out
 
     def _position(self, column: Any, lines: Positions) -> int:
@@ -256,7 +259,8 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
             )
         if not weights.sum() > 0:
             raise ParameterError("all weights are 0: give at least one column a positive weight")
-        return weights / weights.sum()
+        shares: FloatArray = weights / weights.sum()
+        return shares
 
 
 def _read_weight(weight: Any, column: Any) -> float:

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from featly.basics.estimators import BaseEstimator
 from featly.basics.typing import FloatArray
 from featly.core.kernels.clinical import code_positions, number_positions, ranges
 from featly.problem.ingest_rows import MixedReader, MixedRows
@@ -19,7 +19,8 @@ class Positions:
     Parameters
     ----------
     schema : Schema, dict or None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not.
 
     Attributes
     ----------
@@ -40,21 +41,24 @@ class Positions:
            [2., 4.]])
     """
 
+    span: FloatArray
+    low: FloatArray
+
     def __init__(self, schema: Schema | dict[str, Any] | None) -> None:
-        self.reader = MixedReader(schema)
+        self.reader: MixedReader = MixedReader(schema)
 
     def fit(self, X: Any, owner: BaseEstimator) -> FloatArray:
         """Learn from the training rows; return their positions, columns x rows."""
         rows = self.reader.fit(X, owner)
-        self.n_rows = rows.n_rows
+        self.n_rows: int = rows.n_rows
         self.low, self.span = ranges(np.ascontiguousarray(rows.numbers.T))
         return self._locate_rows(rows, 0)
 
     def locate(self, X: Any, owner: BaseEstimator, first_row: int | None = None) -> FloatArray:
         """Return positions of other rows.
 
-        A missing value lies where no other row is, as long as tables differ in `first_row`; by
-        default these rows come after the training rows.
+        A missing value has a position that no other row has, as long as tables differ in
+        `first_row`; by default the rows are numbered after the training rows.
         """
         first = self.n_rows if first_row is None else first_row
         return self._locate_rows(self.reader.read(X, owner), first)

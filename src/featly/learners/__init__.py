@@ -1,4 +1,4 @@
-"""Classifiers that judge a selection: ours where scikit-learn has none, and names for all."""
+"""Classifiers to evaluate a selection by: our own where scikit-learn has none, and all by name."""
 
 from featly.learners.c45 import C45
 from featly.learners.clinical_svc import ClinicalSVC

@@ -15,12 +15,12 @@ import warnings
 from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.trees.c45 import (
     CodedRows,
     TreeRules,
@@ -53,8 +53,8 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
       two branches of weight `min_rows`; a threshold leaves on both sides at least a tenth of the
       weight a class, if that is more, but 25 are always enough.
     - Among the columns whose gain :math:`H(D) - \sum_b \frac{w_b}{w} H(D_b)` is at least the
-      average, the gain ratio decides. A column with a level for every third row has no say in the
-      average. The gain of the best of m thresholds is less by :math:`\log_2(m) / w`
+      average, the gain ratio decides. A column with a level for every third row does not count in
+      the average. The gain of the best of m thresholds is less by :math:`\log_2(m) / w`
       (`mdl_correction`).
     - A subtree that errs as often on the training rows as a leaf would, becomes one (`collapse`).
     - From the leaves up, a node becomes a leaf, or its heaviest branch takes its place
@@ -81,15 +81,17 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
     collapse : bool, default=True
         Whether subtrees that do not err less on the training rows go, pruned or not.
     mdl_correction : bool, default=True
-        Whether thresholds pay for their choice.
+        Whether the gain of a threshold is lessened by the cost of its choice.
     binary_splits : bool, default=False
         Whether a categorical column splits into one level and the others.
     laplace : bool, default=False
         Whether probabilities count one more row of each class in a leaf.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
     n_jobs : int or None, default=None
-        Threads; None means all cores, for tables that are worth it. The tree does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
+        Small tables take one thread all the same.
 
     Attributes
     ----------
@@ -139,6 +141,8 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
     >>> tree.predict_proba(unknown).round(2).tolist()
     [[0.36, 0.64]]
     """
+
+    classes_: AnyArray
 
     def __init__(
         self,
@@ -252,7 +256,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
                 tree.share,
             ),
             _storage_positions(self._reader),
-            np.require(mixed.numbers, requirements=["C", "W"]),  # one type for one compiled version
+            np.require(mixed.numbers, requirements=["C", "W"]),  # one type, compiled once
             mixed.codes,
             mixed.n_levels,
             bool(self.laplace),
@@ -293,7 +297,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
     def export_text(self, max_depth: int | None = None) -> str:
         """Return the tree as an indented text.
 
-        One line a branch; a leaf tells its class, the weight of its training rows, and after a
+        One line a branch; a leaf shows its class, the weight of its training rows, and after a
         stroke that of the rows with another class.
 
         Parameters
@@ -428,7 +432,7 @@ def _drop_zero_weights(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Fl
         )
     if not weight.any():
         raise DataError("sample_weight is zero everywhere: no row is left to learn from")
-    if (weight > 0).all() or _num_samples(X) != n_rows:  # the reading of y says what is wrong
+    if (weight > 0).all() or _num_samples(X) != n_rows:  # reading y raises the error
         return X, y, weight
     weighted_rows = np.flatnonzero(weight > 0)
     return _safe_indexing(X, weighted_rows), _safe_indexing(y, weighted_rows), weight[weighted_rows]

@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, FloatArray
 from featly.core.kernels.clinical import ClinicalColumns, add_similarities
 from featly.core.runtime.parallel import single_threaded_blas, split
@@ -41,12 +41,12 @@ NEW_ROWS = 1024  # rows that are compared with the training rows at a time
 class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Soft-margin support vector machine with the clinical kernel, for mixed columns.
 
-    Continuous, ordinal and categorical columns and gaps are taken as they are: see
-    :class:`featly.kernels.ClinicalKernel` for what counts as alike. Up to 4,096 rows of two
-    classes the machine is solved to machine precision; above, to a relative gap of 1e-8 without
-    any n x n matrix. Where several biases are best, it takes the middle of them. More than two
-    classes are told apart pair by pair, and the class with most votes wins; on a tie the larger sum
-    of margins decides. What lies on a boundary is of the class that is sorted first.
+    Continuous, ordinal and categorical columns and missing values are taken as they are: see
+    :class:`featly.kernels.ClinicalKernel` for the similarity of two rows. Up to 4,096 rows of two
+    classes the machine is solved to machine precision; above, to a relative duality gap of 1e-8
+    without any n x n matrix. Where several biases are best, it takes the middle of them. More than
+    two classes are told apart pair by pair, and the class with most votes wins; on a tie the larger
+    sum of margins decides. What lies on a boundary is of the class that is sorted first.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     class_weight : dict, "balanced" or None, default=None
         Factors on C by class.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -93,6 +94,8 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     >>> svc.predict(pl.DataFrame({"age": [33, 68], "smokes": ["n", None]})).tolist()
     ['well', 'ill']
     """
+
+    classes_: AnyArray
 
     def __init__(
         self,
@@ -131,9 +134,9 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         with single_threaded_blas():
             self._solve(machines, z, kernel.weights_)
         self.kernel_ = kernel
-        self.dual_coef_ = [machine.coef.copy() for machine in machines]
-        self.intercept_ = np.array([machine.bias for machine in machines])
-        self.duality_gap_ = np.array([machine.duality_gap for machine in machines])
+        self.dual_coef_: list[FloatArray] = [machine.coef.copy() for machine in machines]
+        self.intercept_: AnyArray = np.array([machine.bias for machine in machines])
+        self.duality_gap_: AnyArray = np.array([machine.duality_gap for machine in machines])
         self.n_support_ = np.array([np.count_nonzero(coef) for coef in self.dual_coef_])
         self._rows = [machine.rows for machine in machines]
         self._least = np.array([machine.least for machine in machines])
@@ -313,11 +316,12 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             machine.coef[:] = solution.coef
             machine.certify(columns.product(solution.coef, weights), float(len(machine.rows)))
 
-    def _warn_of_duality_gaps(self, gaps: FloatArray) -> None:
-        if gaps.max() > 1e-6:
+    def _warn_of_duality_gaps(self, duality_gaps: FloatArray) -> None:
+        largest = float(duality_gaps.max())
+        if largest > 1e-6:
             warnings.warn(
-                f"the machine was solved to a relative gap of {gaps.max():.1e} only: rows near the "
-                "boundary may be on the wrong side; try a smaller C",
+                f"the machine was solved to a relative duality gap of {largest:.1e} only: rows "
+                "near the boundary may be on the wrong side; try a smaller C",
                 ConvergenceWarning,
                 stacklevel=3,  # the caller of fit
             )
@@ -334,5 +338,5 @@ def _rank_bound(z: FloatArray) -> int:
     for column in z:
         total += len(np.unique(column))
         if total >= z.shape[1]:
-            return z.shape[1]
+            return int(z.shape[1])
     return total

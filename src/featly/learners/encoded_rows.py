@@ -1,20 +1,20 @@
 """Tables as encoded rows for linear learners: dense ones in blocks, sparse ones kept sparse.
 
-What :class:`featly.learners.Encoder` says of the training rows holds for both. A dense table is
-encoded a block of rows at a time, so its encoding never exists as a whole unless it is asked for
-twice. A sparse one keeps its zeros: means are taken off in the algebra.
+Both are encoded as by :class:`featly.learners.Encoder`. A dense table is encoded a block of rows at
+a time, so its encoding never exists as a whole unless it is read twice. A sparse one keeps its
+zeros: means are subtracted in the algebra.
 """
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from featly.basics.errors import DataError, SchemaError
+from featly.basics.estimators import BaseEstimator
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
-from featly.basics.typing import FloatArray
+from featly.basics.typing import AnyArray, FloatArray
 from featly.core.models.least_squares import LARGEST_SYSTEM
 from featly.core.models.least_squares_tables import BlockTable, SparseTable, Table, block_rows
 from featly.learners.encoding import Encoder
@@ -33,10 +33,11 @@ class EncodedRows:
     standardize : bool
         Divide by standard deviations.
     schema : Schema, dict or None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
     growing : bool, default=False
-        More training rows may come: a number that is constant so far is centred only, where it
-        else would be 0 for good.
+        More training rows may come: a number that is constant so far is centred only, as else it
+        would stay 0.
 
     Attributes
     ----------
@@ -53,12 +54,17 @@ class EncodedRows:
     [-0.5, 1.5]
     """
 
+    starts: AnyArray
+    growing: bool
+    schema: Schema | dict[str, Any] | None
+    standardize: bool
+
     def __init__(
         self, standardize: bool, schema: Schema | dict[str, Any] | None, *, growing: bool = False
     ) -> None:
         self.standardize, self.schema, self.growing = standardize, schema, growing
 
-    def fit(self, X: Any, owner: BaseEstimator) -> Table:
+    def fit(self, X: Any, owner: Any) -> Table:
         """Learn the encoding, and read the training rows.
 
         Names and number of columns are noted on `owner`, whose ``fit`` this is.
@@ -90,7 +96,7 @@ class EncodedRows:
         encoder, width = self._encoder, int(self.starts[-1])
         assert encoder is not None
         is_list = not is_frame(X) and len(getattr(X, "shape", ())) != 2
-        # what NumPy makes of a list may not be what it makes of a part of it
+        # a list and a part of it may become arrays of different dtypes
         if is_list or X.shape[0] <= block_rows(width):
             return BlockTable.from_array(encoder.transform_for(owner, X))
 
@@ -98,7 +104,7 @@ class EncodedRows:
             try:
                 return encoder.transform_for(owner, _rows(X, low, high))
             except DataError:
-                encoder.transform_for(owner, X)  # says in which row of the whole table
+                encoder.transform_for(owner, X)  # its error names the row of the whole table
                 raise
 
         n = X.shape[0]
@@ -166,7 +172,7 @@ class EncodedRows:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        huge = np.abs(matrix.data) > LARGEST  # a gap is not
+        huge = np.abs(matrix.data) > LARGEST  # NaN is not
         if huge.any():
             index = int(np.flatnonzero(huge)[0])
             value, column = matrix.data[index], matrix.indices[index]

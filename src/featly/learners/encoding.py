@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.estimators import BaseEstimator, TransformerMixin
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.table.schema import Schema
 
@@ -46,14 +46,15 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
     that the training rows have, and all of them share one scale. A missing value counts as the
     average of its column, and a level that the training rows do not have as none of the levels.
     A column that is constant or empty in the training rows is 0. Kinds, means, variances and
-    levels are those of the rows that ``fit`` has seen, so no test row has a say in them.
+    levels are those of the rows that ``fit`` has seen, so no test row influences them.
 
     Parameters
     ----------
     standardize : bool, default=True
         Divide by the standard deviation. Without it columns are centred only.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
 
     Attributes
     ----------
@@ -75,6 +76,12 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
     array([[ 0.  ,  0.71, -0.71],
            [ 0.  , -0.71, -0.71]])
     """
+
+    scale_: FloatArray
+    center_: FloatArray
+
+    n_features_in_: int
+    feature_names_in_: AnyArray
 
     def __init__(
         self, *, standardize: bool = True, schema: Schema | dict[str, Any] | None = None
@@ -105,7 +112,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         widths = np.ones(self.n_features_in_, np.int64)
         for block in self._blocks:
             widths[block.column] = block.width
-        self.starts_ = np.concatenate([[0], np.cumsum(widths)])
+        self.starts_: AnyArray = np.concatenate([[0], np.cumsum(widths)])
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -128,7 +135,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         owner : estimator
-            Fitted on the same columns; errors and warnings speak of it.
+            Fitted on the same columns; errors and warnings name it.
         X : data frame, array or sparse matrix
 
         Returns
@@ -213,6 +220,6 @@ def _moments(numbers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _indicators(codes: IntArray, block: _Block) -> FloatArray:
     indicators = codes[:, None] == np.arange(1, len(block.levels) + 1)
-    encoded = (indicators - block.frequency) * block.scale
+    encoded: FloatArray = (indicators - block.frequency) * block.scale
     encoded[codes == 0] = 0.0
     return encoded

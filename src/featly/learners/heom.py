@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
-from featly.basics.typing import BoolArray, FloatArray, IntArray
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.heom import add_distances, poll
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import n_threads, run_blocks, split
@@ -38,13 +38,13 @@ TILE = 32  # rows whose distances are summed together: a column is read once for
 class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""k nearest neighbours by the Heterogeneous Euclidean-Overlap Metric.
 
-    Ranges and levels are those of the training rows, so no test row has a say in them:
+    Ranges and levels are those of the training rows, so no test row influences them:
 
     - a value of another row outside the range counts as the end of the range, so that no column
       counts more than 1;
     - a level that the training rows do not have differs from all of theirs;
     - a missing value has distance 1 to everything, another missing value included;
-    - a constant column has distance 0 between values that are there.
+    - a constant column has distance 0 between values that are not missing.
 
     Each of the k nearest rows has a vote. Rows as far as the k-th share the votes that nearer ones
     leave, so the order of the training rows does not matter. On equal votes, the class whose voters
@@ -55,7 +55,8 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
     n_neighbors : int, default=5
         Rows that vote; all of them where there are fewer.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -93,6 +94,8 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
     >>> nearest.predict_proba(rows).tolist()
     [[1.0, 0.0], [0.5, 0.5]]
     """
+
+    classes_: AnyArray
 
     def __init__(
         self,
@@ -156,8 +159,8 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
     def winners(self, X: Any) -> BoolArray:
         """Return the classes of first rank: several where votes and distances tie.
 
-        ``predict`` names the first of them. Who must not depend on how classes are called, such as
-        :class:`featly.HybridForward`, takes all.
+        ``predict`` returns the first of them. A caller whose result must not depend on the names of
+        classes, such as :class:`featly.HybridForward`, uses all of them.
 
         Parameters
         ----------
@@ -284,7 +287,7 @@ class _Training:
 
     def __init__(self, reader: MixedReader, rows: MixedRows) -> None:
         self._numeric, self._categorical = reader.numeric, reader.categorical
-        # unlike min and max, these pass over gaps without a word
+        # unlike min and max, these skip missing values without a warning
         self.low = np.fmin.reduce(rows.numbers, axis=0)[:, None]
         self.high = np.fmax.reduce(rows.numbers, axis=0)[:, None]
         self.n_rows = rows.n_rows

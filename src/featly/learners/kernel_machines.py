@@ -78,6 +78,11 @@ def train(
 class Columns:
     """Clinical kernels, one a column, of rows at positions z (columns x rows)."""
 
+    n_rows: Any
+    n_kernels: Any
+    n_jobs: int | None
+    z: FloatArray
+
     def __init__(self, z: FloatArray, n_jobs: int | None) -> None:
         self.z, self.n_jobs = z, n_jobs
         self.n_kernels, self.n_rows = z.shape
@@ -114,6 +119,9 @@ class Columns:
 
 class Matrices:
     """Kernels given as Gram matrices."""
+
+    n_rows: int
+    n_kernels: int
 
     def __init__(self, kernels: KernelList) -> None:
         self.kernels: KernelList | None = kernels

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, FloatArray
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.learners.encoding import Encoder
@@ -36,8 +36,8 @@ FACTOR_SHARE = 4  # ... this many times more rows than columns, nothing n x n is
 class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Soft-margin linear support vector machine for mixed columns.
 
-    Columns are centred and scaled by :class:`Encoder`, from the training rows; gaps count as
-    averages. The machine is solved to machine precision (`duality_gap_`); where several biases
+    Columns are centred and scaled by :class:`Encoder`, from the training rows; missing values count
+    as averages. The machine is solved to machine precision (`duality_gap_`); where several biases
     are best, it takes the middle of them. More than two classes are told apart pair by pair, and
     the class with most votes wins; on a tie the larger sum of margins decides. What lies on a
     boundary is of the class that is sorted first.
@@ -51,7 +51,8 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
     standardize : bool, default=True
         Give every column variance 1 first.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
 
     Attributes
     ----------
@@ -81,6 +82,11 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
     >>> bool(svm.duality_gap_.max() < 1e-8)
     True
     """
+
+    classes_: AnyArray
+
+    n_features_in_: int
+    feature_names_in_: AnyArray
 
     def __init__(
         self,
@@ -120,9 +126,9 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
             kernel.grow(Z.shape[1])
             for machine in machines:
                 kernel.solve(machine)
-        self.coef_ = np.array([machine.coef @ Z[machine.rows] for machine in machines])
-        self.intercept_ = np.array([machine.bias for machine in machines])
-        self.duality_gap_ = np.array([machine.duality_gap for machine in machines])
+        self.coef_: AnyArray = np.array([machine.coef @ Z[machine.rows] for machine in machines])
+        self.intercept_: AnyArray = np.array([machine.bias for machine in machines])
+        self.duality_gap_: AnyArray = np.array([machine.duality_gap for machine in machines])
         self._least = np.array([machine.least for machine in machines])
         self._warn_of_duality_gaps(self.duality_gap_)
         return self
@@ -211,12 +217,13 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         prices = row_prices(self.C, self.class_weight, codes, classes)
         return pair_machines(codes, len(classes), prices)
 
-    def _warn_of_duality_gaps(self, gaps: FloatArray) -> None:
-        if gaps.max() > 1e-6:
+    def _warn_of_duality_gaps(self, duality_gaps: FloatArray) -> None:
+        largest = float(duality_gaps.max())
+        if largest > 1e-6:
             remedy = "try a smaller C" if self.standardize else "try standardize=True"
             warnings.warn(
-                f"the machine was solved to a relative gap of {gaps.max():.1e} only: rows near the "
-                f"boundary may be on the wrong side; {remedy}",
+                f"the machine was solved to a relative duality gap of {largest:.1e} only: rows "
+                f"near the boundary may be on the wrong side; {remedy}",
                 ConvergenceWarning,
                 stacklevel=3,  # the caller of fit
             )

@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
-from featly.basics.typing import BoolArray, FloatArray, IntArray
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
@@ -31,18 +31,17 @@ from featly.table.schema import Schema
 __all__ = ["MixedNaiveBayes"]
 
 
-NOBODY = -1  # the fold that is left out of the training rows
+NO_FOLD = -1  # the fold that is left out of the training rows
 
 
 class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Naive Bayes: normal densities of numbers, smoothed counts of levels.
 
-    Everything is learnt from the training rows. The product leaves out what says nothing about
-    the class:
+    Everything is learnt from the training rows. The product leaves out:
 
     - a missing value, in training and after it;
-    - a level that no training row has. (A smoothed count of 0 would speak for the class with the
-      fewest rows.)
+    - a level that no training row has (a smoothed count of 0 would favour the class with the
+      fewest rows);
     - a column that is constant in the training rows, or without any value.
 
     A class needs two values in a column for a variance of its own. With one it takes the variance
@@ -59,7 +58,8 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
     priors : sequence of float or None, default=None
         :math:`\pi_c`, in the order of the sorted classes; None is their share in the training rows.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
 
     Attributes
     ----------
@@ -90,6 +90,10 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
     [[1.0, 0.0], [0.667, 0.333], [0.5, 0.5]]
     """
 
+    classes_: AnyArray
+
+    n_features_in_: int
+
     def __init__(
         self,
         *,
@@ -119,7 +123,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
         codes, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
-        self.class_prior_ = self._check_priors(codes, len(self.classes_))
+        self.class_prior_: FloatArray = self._check_priors(codes, len(self.classes_))
         self._reader, self._columns = reader, self._learn_columns(reader, rows, codes)
         return self
 
@@ -164,13 +168,14 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         """
         joint = self._joint(X)
         joint -= joint.max(axis=1, keepdims=True)
-        return joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
+        logarithms: FloatArray = joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
+        return logarithms
 
     def winners(self, X: Any) -> BoolArray:
         """Return the most likely classes: several where they are equally likely.
 
-        ``predict`` names the first of them. Who must not depend on how classes are called, such as
-        :class:`featly.HybridForward`, takes all.
+        ``predict`` returns the first of them. A caller whose result must not depend on the names of
+        classes, such as :class:`featly.HybridForward`, uses all of them.
 
         Parameters
         ----------
@@ -269,17 +274,17 @@ class _Columns:
         fold = np.zeros(rows.n_rows, np.int64)
         self._densities = np.empty((len(reader.numeric), 3, n_classes))
         numbers = np.ascontiguousarray(rows.numbers.T)
-        learn_numbers(numbers, y, fold, NOBODY, float(var_smoothing), self._densities)
+        learn_numbers(numbers, y, fold, NO_FOLD, float(var_smoothing), self._densities)
         self._logs = [np.empty((n_classes, n_levels + 1)) for n_levels in rows.n_levels]
         for codes, logs in zip(rows.codes, self._logs, strict=True):
-            learn_codes(codes, y, fold, NOBODY, float(smoothing), logs)
+            learn_codes(codes, y, fold, NO_FOLD, float(smoothing), logs)
 
     def totals(
         self, rows: MixedRows, priors: FloatArray, sizes: Sequence[int]
     ) -> Iterator[FloatArray]:
         """Yield log prior plus log likelihoods of the leading columns, for each number of them.
 
-        One array, in which the columns are added up in their order.
+        It is always the same array, in which the columns are added up in their order.
         """
         total = np.tile(np.log(priors), (rows.n_rows, 1))
         numbers = np.ascontiguousarray(rows.numbers.T)
@@ -308,4 +313,5 @@ class _Columns:
 def _find_likeliest(total: FloatArray) -> BoolArray:
     """Return the classes of largest logarithm; equal ones tie, however they were rounded."""
     best = total.max(axis=1, keepdims=True)
-    return total >= best - NEAR * np.maximum(1.0, np.abs(best))
+    likeliest: BoolArray = total >= best - NEAR * np.maximum(1.0, np.abs(best))
+    return likeliest

@@ -17,12 +17,12 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.kernels.kernel_sets import KernelList
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
 from featly.kernels.positions import Positions
@@ -49,7 +49,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     r"""Support vector machine that learns how much each kernel counts.
 
     By default every column has a kernel of its own, the clinical kernel, so that continuous,
-    ordinal and categorical columns go together, and what is missing is like nothing; or the
+    ordinal and categorical columns go together, and a missing value is similar to none; or the
     kernels are given by their Gram matrices. The optimum is found by Newton's method and certified
     (`duality_gap_`). More than two classes are told apart pair by pair, each with weights of its
     own, and the class with most votes wins; on a tie the larger sum of margins decides. What lies
@@ -76,7 +76,8 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     max_iter : int, default=200
         The most support vector machines to solve for a pair of classes; five to ten are usual.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
 
@@ -143,6 +144,8 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     array([0, 1])
     """
 
+    classes_: AnyArray
+
     def __init__(
         self,
         *,
@@ -203,14 +206,15 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
                     sigmoids.append(self._fit_sigmoid(source, rows, signs, C[rows]))
         self._machines, self._sigmoids = machines, np.array(sigmoids)
         self._source = source.for_prediction()
-        self.weights_ = np.array([machine.weights for machine in machines])
-        self.mean_weights_ = self.weights_.mean(axis=0)
-        self.duality_gap_ = np.array([machine.duality_gap for machine in machines])
-        self.n_iter_ = np.array([machine.n_iter for machine in machines])
-        if self.duality_gap_.max() > max(1e-6, self.tolerance):
+        self.weights_: AnyArray = np.array([machine.weights for machine in machines])
+        self.mean_weights_: Any = self.weights_.mean(axis=0)
+        self.duality_gap_: AnyArray = np.array([machine.duality_gap for machine in machines])
+        self.n_iter_: AnyArray = np.array([machine.n_iter for machine in machines])
+        largest = float(self.duality_gap_.max())
+        if largest > max(1e-6, self.tolerance):
             warnings.warn(
-                f"the weights were learnt to a relative gap of {self.duality_gap_.max():.1e} only: "
-                "try a smaller C, a larger norm or more max_iter",
+                f"the weights were learnt to a relative duality gap of {largest:.1e} only: try a "
+                "smaller C, a larger norm or more max_iter",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -252,7 +256,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
             raise AttributeError("predict_proba needs MKLClassifier(probability=True)")
         return True
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of every class.
 
@@ -292,7 +296,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         if self.schema is not None:
             raise ParameterError("schema is about columns, and kernels='precomputed' has none")
         matrices = Matrices(KernelList(X, self.n_jobs))
-        self.n_features_in_ = matrices.n_kernels
+        self.n_features_in_: int = matrices.n_kernels
         return matrices
 
     def _train_machine(
@@ -315,9 +319,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         margins = np.empty(len(rows))
         for k in range(fold.max() + 1):
             is_out, is_training = fold == k, fold != k
-            if (
-                len(set(y[is_training])) == 1
-            ):  # the only row of a class is out: all goes to the other
+            if len(set(y[is_training])) == 1:  # the only row of a class is held out
                 margins[is_out] = y[is_training][0]
             else:
                 machine = self._train_machine(

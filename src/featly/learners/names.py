@@ -114,7 +114,7 @@ def _rbf_svm(**parameters: Any) -> Any:
 LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "linear-svm": ("linear support vector machine, exact, quick over many sizes", _linear_svm),
     "clinical-svm": (
-        "support vector machine with the clinical kernel, for mixed columns with gaps",
+        "support vector machine with the clinical kernel, for mixed columns with missing values",
         _clinical_svm,
     ),
     "mkl": ("a weighted clinical kernel for each column, weights learnt", _mkl),
@@ -147,7 +147,7 @@ def make_learner(name: str, **parameters: Any) -> Any:
     Returns
     -------
     classifier
-        All take mixed columns and gaps, some by themselves, the others behind
+        All take mixed columns and missing values, some by themselves, the others behind
         :class:`featly.learners.Encoder`.
 
     Examples

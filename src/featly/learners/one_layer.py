@@ -18,10 +18,10 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.least_squares import (
     LARGEST_SYSTEM,
@@ -43,8 +43,8 @@ __all__ = ["OneLayerNetwork"]
 
 
 ACTIVATIONS = ("logistic", "tanh", "identity")
-TINY = np.finfo(np.float64).smallest_subnormal  # so that 0 is in
-SURE = 1e-6  # a residual above this is worth a warning
+TINY = np.finfo(np.float64).smallest_subnormal  # an exclusive bound below 0, so that 0 is allowed
+LARGEST_RESIDUAL = 1e-6  # a larger one gives a warning
 
 
 class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
@@ -63,12 +63,13 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     system.
 
     Columns are encoded as by :class:`Encoder`, and brought to mean 0 and variance 1 over the
-    training rows, where a gap counts as an average. `alpha` penalises weights of such columns, so
-    units do not matter; `coef_` is of what ``Encoder`` makes of the first training rows.
+    training rows, where a missing value counts as an average. `alpha` penalises weights of such
+    columns, so units do not matter; `coef_` belongs to the columns that ``Encoder`` makes, fitted
+    to the first training rows.
 
     The statistics are sums over rows: :meth:`partial_fit` on batches of rows is a ``fit`` on all
-    of them, up to rounding, in any order. What the first batch fixes is how columns are read: their
-    kinds, the levels of categories, and the average that a gap counts as. A level seen later only
+    of them, up to rounding, in any order. The first batch fixes how columns are read: their
+    kinds, the levels of categories, and the average for missing values. A level seen later only
     counts as none of the levels, and a column without any value in the first batch, or a category
     with one level there, stays 0.
 
@@ -82,7 +83,8 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         Penalty, small: it makes the system solvable whatever the columns. With 0, the cost of the
         papers, the shortest of all best weights is taken.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
 
     Attributes
     ----------
@@ -120,6 +122,12 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     >>> bool(np.allclose(batches.predict_proba(X), network.predict_proba(X)))
     True
     """
+
+    residual_: FloatArray
+    n_rows_seen_: int
+    classes_: AnyArray
+
+    n_features_in_: int
 
     def __init__(
         self,
@@ -173,8 +181,8 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         X : data frame, array or sparse matrix of shape (n_rows, n_features)
         y : sequence of shape (n_rows,)
         classes : sequence or None, default=None
-            All classes that will ever come. The first call needs them where its rows do not have
-            them all; later calls may repeat them.
+            All classes that any batch may have. The first call needs them where its rows do not
+            have them all; later calls may repeat them.
 
         Returns
         -------
@@ -267,7 +275,8 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         if values.ndim == 1:
             return np.column_stack([1 - share, share])
         # outputs sum to what targets sum to, so never are all at the lower end
-        return share / share.sum(axis=1, keepdims=True)
+        probabilities: FloatArray = share / share.sum(axis=1, keepdims=True)
+        return probabilities
 
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]) -> Any:
         """Train on the first k columns for every k in `sizes`, and predict other rows.
@@ -336,12 +345,12 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Set the weights of encoded columns from those of standardised columns."""
         weights = solution.beta[1:] * scale[:, None]
-        self.coef_ = height * weights.T
-        self.intercept_ = height * (solution.beta[0] - center @ weights)
+        self.coef_: FloatArray = height * weights.T
+        self.intercept_: Any = height * (solution.beta[0] - center @ weights)
         self.residual_, self._least = solution.residual, height * solution.least
 
     def _warn_of_residuals(self, residuals: FloatArray) -> None:
-        if residuals.max() > SURE:
+        if residuals.max() > LARGEST_RESIDUAL:
             warnings.warn(
                 f"the system was solved to a relative residual of {residuals.max():.1e} only: "
                 "probabilities are about right at best; try a larger alpha",
@@ -383,8 +392,8 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         """Return the class of every row as a position in `known`; a batch may lack some classes."""
         y = _as_column(y)
         if y is None or len(y) != n_rows:
-            return self._target(y, n_rows)[0]  # says what is wrong
-        # after the rows, so that an error names the right one
+            return self._target(y, n_rows)[0]  # raises the error
+        # behind the labels of the rows, so that an error names the right row
         codes, seen_classes = self._target(np.concatenate([y, known]), n_rows + len(known))
         is_unknown = ~np.isin(seen_classes, known)
         if is_unknown.any():

@@ -39,7 +39,8 @@ def votes(values: FloatArray, n_classes: int) -> FloatArray:
         margins[:, a] -= value
         margins[:, b] += value
     # equal sums of margins must tie, however they were rounded
-    return votes + np.round(margins / (3 * (np.abs(margins) + 1)), 9)
+    scores: FloatArray = votes + np.round(margins / (3 * (np.abs(margins) + 1)), 9)
+    return scores
 
 
 def winning_classes(values: FloatArray) -> AnyArray:

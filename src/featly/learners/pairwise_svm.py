@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from featly.basics.typing import AnyArray, FloatArray
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.svm.dual import SVMDual, middle_bias
 
 __all__ = ["PairMachine", "pair_machines"]
@@ -32,11 +32,15 @@ class PairMachine:
         Bias, relative duality gap, and the margin below which a row is on neither side.
     """
 
+    bias: float
+    duality_gap: float
+    least: float
+
     def __init__(self, codes: AnyArray, pair: tuple[int, int], prices: FloatArray) -> None:
-        self.rows = np.flatnonzero(np.isin(codes, pair))
-        self.y = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
+        self.rows: IntArray = np.flatnonzero(np.isin(codes, pair))
+        self.y: AnyArray = np.where(codes[self.rows] == pair[1], 1.0, -1.0)
         self.C = prices[self.rows]
-        self.dual = SVMDual(self.y, self.C)
+        self.dual: SVMDual = SVMDual(self.y, self.C)
         self.bias = self.duality_gap = self.least = 0.0
 
     @property

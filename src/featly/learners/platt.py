@@ -58,4 +58,5 @@ def couple_pairs(second: FloatArray, n_classes: int) -> FloatArray:
     rhs = np.zeros((len(second), n_classes + 1, 1))
     rhs[:, -1] = 1.0
     probabilities = np.linalg.solve(system, rhs)[:, :-1, 0].clip(0)
-    return probabilities / probabilities.sum(axis=1, keepdims=True)
+    normalised: FloatArray = probabilities / probabilities.sum(axis=1, keepdims=True)
+    return normalised

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, clear_rounding, solve
 from featly.core.models.least_squares_tables import BlockTable, Table
@@ -29,15 +29,15 @@ from featly.table.schema import Schema
 __all__ = ["ProximalSVC"]
 
 
-SURE = 1e-6  # a residual above this is worth a warning
+LARGEST_RESIDUAL = 1e-6  # a larger one gives a warning
 
 
 class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Proximal support vector machine for mixed columns.
 
     Two parallel planes :math:`w \cdot z - \gamma = \pm 1`, one for each class, lie close to their
-    rows and as far apart as the price C allows; a row is of the class whose plane is nearer. Where
-    a support vector machine asks for inequalities, these are equalities, so the machine is the
+    rows and as far apart as the price C allows; a row is of the class whose plane is nearer. A
+    support vector machine has inequalities in place of these equalities, so this machine is the
     solution of
 
     .. math::
@@ -55,10 +55,10 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     More than two classes are told apart one against the rest, all with one factorisation; the
     largest value wins. Of equal classes it is the one that is sorted first.
 
-    Columns are centred and scaled as :class:`Encoder` does, from the training rows; gaps count as
-    averages. A dense table is read in blocks of rows; a sparse one is never made dense (but for a
-    Gaussian). Up to 8192 unknowns the system is factorised; where rows and columns are more,
-    conjugate gradients solve it. `residual_` says how well.
+    Columns are centred and scaled as :class:`Encoder` does, from the training rows; missing values
+    count as averages. A dense table is read in blocks of rows; a sparse one is never made dense
+    (but for a Gaussian). Up to 8192 unknowns the system is factorised; where rows and columns are
+    more, conjugate gradients solve it. `residual_` is the certificate.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     standardize : bool, default=True
         Give every column variance 1 first.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
 
     Attributes
     ----------
@@ -111,6 +112,13 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     >>> machine.coef_.round(3).tolist(), machine.intercept_.tolist()
     ([[-0.776, 0.0]], [0.0])
     """
+
+    residual_: FloatArray
+    intercept_: Any
+    dual_coef_: FloatArray
+    classes_: AnyArray
+
+    n_features_in_: int
 
     def __init__(
         self,
@@ -152,12 +160,12 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
                 delattr(self, name)
         if self.kernel == "linear":
             solution = next(solve(table, codes, len(self.classes_), 1.0, prices))
-            self.coef_ = solution.beta[1:].T.copy()
+            self.coef_: FloatArray = solution.beta[1:].T.copy()
         else:
             Z = table.to_array()
             squares = _Distances(Z, Z[:0])
             squares.grow(Z.shape[1])
-            self.width_ = self._width(squares)
+            self.width_: float = self._width(squares)
             solution = _solve_kernel(squares.own, self.width_, codes, len(self.classes_), prices)
             self.dual_coef_, self._training = solution.beta[1:].T.copy(), Z
         self.intercept_, self.residual_ = solution.beta[0].copy(), solution.residual
@@ -299,7 +307,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         return float(np.sqrt(squares.variance / 2)) if squares.variance > 0 else 1.0
 
     def _warn_of_residuals(self, residuals: FloatArray) -> None:
-        if residuals.max() > SURE:
+        if residuals.max() > LARGEST_RESIDUAL:
             warnings.warn(
                 f"the system was solved to a relative residual of {residuals.max():.1e} only: rows "
                 "near the boundary may be on the wrong side; try a smaller C",
@@ -334,8 +342,8 @@ class _Distances:
 
 def _squared_distances(rows: FloatArray, other_rows: FloatArray) -> FloatArray:
     left, right = (np.einsum("ij,ij->i", A, A) for A in (rows, other_rows))
-    squares = left[:, None] + right - 2 * rows @ other_rows.T
-    return np.maximum(squares, 0.0)
+    squares: FloatArray = np.maximum(left[:, None] + right - 2 * rows @ other_rows.T, 0.0)
+    return squares
 
 
 def _gaussian(squares: FloatArray, width: float) -> FloatArray:

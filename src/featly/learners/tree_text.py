@@ -1,4 +1,4 @@
-"""A decision tree in words: an indented text, and a list of rules.
+"""A decision tree as an indented text, and as a list of rules.
 
 Every leaf is a rule: the conditions on the way to it, those on one column merged into an interval
 or a set of levels.
@@ -14,7 +14,7 @@ from featly.core.trees.c45 import Tree
 
 __all__ = ["Interval", "Levels", "Rule", "TreeWords", "tree_rules", "tree_text"]
 
-NOBODY = 1e-6  # weight of an empty leaf
+EMPTY = 1e-6  # weight of an empty leaf
 TIE = 1e-9  # probabilities that differ by less are equal
 
 
@@ -57,7 +57,7 @@ class Rule:
     Attributes
     ----------
     conditions : tuple of Interval and Levels
-        In the order in which the way from the root first asks for their columns.
+        In the order in which the path from the root first splits on their columns.
     label : the class
     rows : float
         Weight of the training rows in the leaf; parts of rows count where values were missing.
@@ -120,22 +120,22 @@ class TreeWords:
         """Return the class (a position in the labels), weight, errors and probability of a leaf."""
         classes = tree.classes[node]
         rows = float(classes.sum())
-        if rows < NOBODY and tree.parent[node] >= 0:
+        if rows < EMPTY and tree.parent[node] >= 0:
             classes = tree.classes[tree.parent[node]]
         extra = 1.0 if self.laplace else 0.0
         probabilities = (classes + extra) / (classes.sum() + extra * len(classes))
         best = int((probabilities >= probabilities.max() - TIE).argmax())
-        errors = 0.0 if rows < NOBODY else max(0.0, rows - float(classes[best]))
+        errors = 0.0 if rows < EMPTY else max(0.0, rows - float(classes[best]))
         return best, max(0.0, rows), errors, float(probabilities[best])
 
     def leaf_text(self, tree: Tree, node: int) -> str:
-        """Class, weight and errors of a leaf."""
+        """Return class, weight and errors of a leaf as text."""
         best, rows, errors, _ = self.leaf(tree, node)
         return f"{self.classes[best]} ({_format_weights(rows, errors)})"
 
 
 def tree_text(tree: Tree, words: TreeWords, max_depth: int | None = None) -> str:
-    """One line for each branch, indented by its depth; leaves with class, weight and errors."""
+    """Return a line for each branch, indented by depth; leaves with class, weight and errors."""
     if tree.feature[0] < 0:
         return f": {words.leaf_text(tree, 0)}"
     below = _sizes(tree)
@@ -157,7 +157,7 @@ def tree_text(tree: Tree, words: TreeWords, max_depth: int | None = None) -> str
 
 
 def tree_rules(tree: Tree, words: TreeWords) -> list[Rule]:
-    """A rule for each leaf, from the first branch to the last."""
+    """Return a rule for each leaf, from the first branch to the last."""
     result = []
     stack = [0]
     while stack:
@@ -179,7 +179,7 @@ def _conditions(tree: Tree, words: TreeWords, node: int) -> tuple[Interval | Lev
         path.append((above, node - int(tree.child[above])))
         node = above
     limits: dict[int, list[Any]] = {}  # above, and up to
-    only_level: dict[int, int] = {}  # the one level that is left
+    only_level: dict[int, int] = {}  # the only level that is left
     excluded: dict[int, set[int]] = {}
     order: dict[int, None] = {}
     for above, branch in reversed(path):
@@ -221,7 +221,7 @@ def _sizes(tree: Tree) -> list[int]:
 
 
 def _format_weights(rows: float, errors: float) -> str:
-    return f"{round(rows, 2)}/{round(errors, 2)}" if errors > NOBODY else f"{round(rows, 2)}"
+    return f"{round(rows, 2)}/{round(errors, 2)}" if errors > EMPTY else f"{round(rows, 2)}"
 
 
 def _format_limit(limit: Any) -> str:

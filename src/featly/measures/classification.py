@@ -7,8 +7,8 @@ r"""Metrics of classification, from confusion matrices.
 where :math:`n_{cd}` rows of class c were predicted as class d: Helleputte, T. and Dupont, P.
 (2009), Partially supervised feature selection with regularized linear models, *ICML*, 409-416.
 
-Everything is a function of the confusion matrix. Matrices of folds add up, so a figure of each
-fold and the figure of all folds pooled come from the same numbers.
+Every metric is a function of the confusion matrix. Matrices of folds add up, so a metric of each
+fold and the metric of all folds pooled come from the same numbers.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, n_classes: int) -> np
     y_true, y_pred : int arrays of shape (n_rows,)
         Codes of the classes, from 0 to `n_classes` - 1. There may be no rows.
     n_classes : int
-        The number of classes L, those included that have no row here.
+        The number of classes L, including those without a row here.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def error(confusion: ArrayLike) -> float | np.ndarray:
 
 
 def detection(confusion: ArrayLike) -> np.ndarray:
-    r"""Fraction of each class that is found, :math:`n_{cc} / \sum_d n_{cd}`: its recall.
+    r"""Recall of each class: the fraction predicted as this class, :math:`n_{cc} / \sum_d n_{cd}`.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def detection(confusion: ArrayLike) -> np.ndarray:
 
 
 def false_positive_rate(confusion: ArrayLike) -> np.ndarray:
-    r"""Fraction of the other rows that is taken for each class.
+    r"""Fraction of the rows of other classes that is predicted as each class.
 
     .. math::
 
@@ -169,7 +169,7 @@ def false_positive_rate(confusion: ArrayLike) -> np.ndarray:
     Returns
     -------
     array of shape (..., L)
-        nan for a class where no row is of another one.
+        nan for a class if all rows are of this class.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def bcr(confusion: ArrayLike) -> float | np.ndarray:
     r"""Balanced classification rate: the mean over the classes of the fraction found.
 
     For two classes it is :math:`\frac12 (TP / P + TN / N)`, the mean of sensitivity and
-    specificity. Whoever always predicts the same class gets 1 / L, however rare the others are.
+    specificity. Always predicting the same class gives 1 / L, however rare the others are.
     Classes without a row are left out of the mean.
 
     Parameters
@@ -213,7 +213,7 @@ def bcr(confusion: ArrayLike) -> float | np.ndarray:
 
 
 def sensitivity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
-    """Fraction of the positive rows that is found, TP / P.
+    """Fraction of the positive rows that is predicted positive, TP / P.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def sensitivity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
 
 
 def specificity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
-    """Fraction of the negative rows that is not taken for positive, TN / N.
+    """Fraction of the negative rows that is predicted negative, TN / N.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def specificity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
         A confusion matrix, or a stack of them.
     positive : int, default=1
         The code of the positive class. With more than two classes, all others are negative, and
-        a negative row taken for another negative class counts as right.
+        a negative row predicted as another negative class counts as right.
 
     Returns
     -------
@@ -290,8 +290,8 @@ def cost_score(confusion: ArrayLike, costs: ArrayLike) -> float | np.ndarray:
     Examples
     --------
     >>> from featly.measures.classification import cost_score
-    >>> missing_an_illness_is_worse = [[0, 1], [5, 0]]
-    >>> cost_score([[6, 2], [1, 1]], missing_an_illness_is_worse)
+    >>> costs = [[0, 1], [5, 0]]
+    >>> cost_score([[6, 2], [1, 1]], costs)
     0.7
     """
     counts = _stack(confusion)
@@ -305,7 +305,7 @@ def cost_score(confusion: ArrayLike, costs: ArrayLike) -> float | np.ndarray:
 
 
 def no_information(confusion: ArrayLike) -> np.ndarray:
-    r"""Confusion expected if the predictions had nothing to do with the truth.
+    r"""Confusion matrix expected if the predictions were independent of the true classes.
 
     .. math::
 
@@ -336,7 +336,8 @@ def no_information(confusion: ArrayLike) -> np.ndarray:
     counts = _stack(confusion)
     products = counts.sum(axis=-1)[..., :, None] * counts.sum(axis=-2)[..., None, :]
     total = counts.sum(axis=(-2, -1))[..., None, None]
-    return products / np.where(total > 0, total, 1)  # without rows, the products are 0
+    expected: np.ndarray = products / np.where(total > 0, total, 1)  # 0 / 1 without rows
+    return expected
 
 
 def point632(apparent: ArrayLike, out_of_bag: ArrayLike) -> float | np.ndarray:
@@ -375,7 +376,7 @@ def point632(apparent: ArrayLike, out_of_bag: ArrayLike) -> float | np.ndarray:
 def point632plus(
     apparent: ArrayLike, out_of_bag: ArrayLike, no_information: ArrayLike
 ) -> float | np.ndarray:
-    r"""Error by the .632+ bootstrap, which leans on the rows left out where a learner overfits.
+    r"""Error by the .632+ bootstrap, which gives rows left out more weight under overfitting.
 
     .. math::
 
@@ -392,7 +393,7 @@ def point632plus(
     apparent, out_of_bag : float or array
         As for :func:`point632`.
     no_information : float or array
-        The error :math:`\gamma` if predictions had nothing to do with the truth: the error of
+        The error :math:`\gamma` if predictions were independent of the true classes: the error of
         :func:`no_information` of the confusion matrix behind the apparent error.
 
     Returns
@@ -411,7 +412,7 @@ def point632plus(
 
     Examples
     --------
-    One nearest neighbour where there is nothing to learn: it knows its own rows by heart.
+    One nearest neighbour where there is nothing to learn: it predicts its own rows without error.
 
     >>> from featly.measures.classification import point632, point632plus
     >>> point632(0.0, 0.5), point632plus(0.0, 0.5, 0.5)
@@ -427,13 +428,13 @@ def point632plus(
         out=np.zeros(seen.shape),
         where=(unseen > seen) & (chance > seen),
     )
-    lean = 0.368 * 0.632 * overfitting / (1 - 0.368 * overfitting)
-    return _plain(point632(seen, unseen) + (capped - seen) * lean)
+    weight = 0.368 * 0.632 * overfitting / (1 - 0.368 * overfitting)
+    return _plain(point632(seen, unseen) + (capped - seen) * weight)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure of merit with its name and its direction.
+    """A metric with its name and its direction.
 
     Attributes
     ----------
@@ -481,9 +482,9 @@ def _codes(y: ArrayLike, n_classes: int, name: str) -> np.ndarray:
         raise DataError(f"{name} is not a vector of whole numbers: encode the classes from 0")
     codes = codes.astype(np.intp)
     if codes.size and (codes.min() < 0 or codes.max() >= n_classes):
-        culprit = codes.min() if codes.min() < 0 else codes.max()
+        wrong = codes.min() if codes.min() < 0 else codes.max()
         raise DataError(
-            f"{name} has code {culprit} with n_classes={n_classes}: "
+            f"{name} has code {wrong} with n_classes={n_classes}: "
             f"encode the classes from 0 to {n_classes - 1}"
         )
     return codes
@@ -506,10 +507,11 @@ def _class(positive: int, n_classes: int) -> int:
 
 
 def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """Divide, nan where there is nothing to divide by."""
+    """Divide; nan where the denominator is 0."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
-    empty = np.full(shape, np.nan)
-    return np.divide(numerator, denominator, out=empty, where=np.asarray(denominator) > 0)
+    ratio = np.full(shape, np.nan)
+    np.divide(numerator, denominator, out=ratio, where=np.asarray(denominator) > 0)
+    return ratio
 
 
 def _plain(values: np.ndarray) -> float | np.ndarray:

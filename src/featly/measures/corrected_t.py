@@ -72,7 +72,7 @@ def corrected_resampled_t(
         t = \frac{\bar d}{\sqrt{(1/J + n_{test} / n_{train})\, s^2}}
 
     The training parts of the splits overlap, so the J differences are not independent and the
-    plain t-test finds differences where there are none. The second term makes up for that.
+    plain t-test finds differences where there are none. The second term corrects for that.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
 
 
 def check_fraction(name: str, value: float) -> None:
-    """Refuse what is not strictly between 0 and 1."""
+    """Raise ParameterError unless `value` is strictly between 0 and 1."""
     if isinstance(value, bool) or not 0 < value < 1:
         raise ParameterError(f"{name}={value!r}: give a number above 0 and below 1")
 

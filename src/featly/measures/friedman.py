@@ -25,7 +25,7 @@ from featly.measures.corrected_t import as_numbers, check_fraction
 __all__ = ["Friedman", "Nemenyi", "friedman", "nemenyi"]
 
 
-FAR_TAIL = 1e-12  # below this 1 - cdf is rounding noise, and the union bound right to 4 digits
+FAR_TAIL = 1e-12  # below, 1 - cdf is rounding noise, and the union bound right to 4 digits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,14 +93,15 @@ def friedman(
     scores : array of shape (n_blocks, n_methods)
         A block is a dataset, a split, or a dataset at one size. A block with NaN is left out.
     names : sequence of str, default=None
-        One a method; None counts them.
+        One name a method; None numbers the methods.
     greater_is_better : bool, default=True
         Whether rank 1 goes to the largest score.
 
     Returns
     -------
     Friedman
-        All tied: statistic 0, p 1. All blocks agree: Iman-Davenport F is infinite, its p 0.
+        If all scores are tied, the statistic is 0 and p is 1. If all blocks agree, the F of Iman
+        and Davenport is infinite and its p is 0.
 
     References
     ----------
@@ -139,7 +140,7 @@ def friedman(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nemenyi:
-    """Result of :func:`nemenyi`; all that a critical difference diagram shows.
+    """Result of :func:`nemenyi`, as a critical difference diagram shows it.
 
     Attributes
     ----------
@@ -205,7 +206,7 @@ def nemenyi(
         As in :func:`friedman`.
     names : sequence of str, default=None
     alpha : float, default=0.05
-        The chance to call any two equal methods different.
+        The probability that any two equal methods are found to differ.
     greater_is_better : bool, default=True
 
     Returns
@@ -268,7 +269,7 @@ def read_scores(
 
 
 def read_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
-    """Return the names of k methods, all different; counted where none are given."""
+    """Return k different names of methods; "method 1", "method 2", ... by default."""
     if names is None:
         return tuple(f"method {i}" for i in range(1, k + 1))
     labels = tuple(map(str, names))
@@ -278,7 +279,7 @@ def read_names(names: Sequence[str] | None, k: int) -> tuple[str, ...]:
 
 
 def position(parameter: str, method: int | str, names: tuple[str, ...]) -> int:
-    """Return the position of a method that was given by position or name."""
+    """Return the position of a method from its position or name."""
     if isinstance(method, str) and method in names:
         return names.index(method)
     if not isinstance(method, str | bool) and method in range(len(names)):
@@ -301,9 +302,9 @@ def range_quantile(alpha: float, k: int) -> float:
 
 
 def range_tail(z: FloatArray, k: int) -> FloatArray:
-    """Return the chance that any two of k equal means are at least z apart."""
-    bound = k * (k - 1) * stats.norm.sf(z)
-    p = stats.studentized_range.sf(z * math.sqrt(2), k, np.inf)
+    """Return the probability that any two of k equal means are at least z apart."""
+    bound: FloatArray = k * (k - 1) * stats.norm.sf(z)
+    p: FloatArray = stats.studentized_range.sf(z * math.sqrt(2), k, np.inf)
     return np.where(bound < FAR_TAIL, bound, np.clip(p, 0.0, 1.0))
 
 

@@ -68,7 +68,7 @@ class KruskalTukey:
         Parameters
         ----------
         best : int, str or None, default=None
-            The method to compare with, by position or name; None is the one of best mean rank.
+            The method to compare with, by position or name; None is that of best mean rank.
         """
         i = int(np.argmin(self.mean_ranks)) if best is None else position("best", best, self.names)
         worse = (self.p_values[i] <= self.alpha) & (self.mean_ranks > self.mean_ranks[i])

@@ -1,4 +1,4 @@
-r"""Choose among methods or models when no single number decides.
+r"""Choices among methods or models by several criteria.
 
 .. math::
 
@@ -38,7 +38,7 @@ __all__ = [
 DISTANCES = ("euclidean", "squared")
 NORMALISATIONS = ("vector", "standard")
 MERGING_RULES = ("union", "intersection", "best")
-DECIMALS = 12  # closeness is compared to so many: units move it by less
+DECIMALS = 12  # closeness is compared at so many decimals: a change of units moves it by less
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ def wins(
     scores : array of shape (n_runs, n_methods)
         A run with NaN is left out.
     names : sequence of str, default=None
-        One a method; None counts them.
+        One name a method; None numbers the methods.
     greater_is_better : bool, default=True
         False for errors.
 
@@ -102,8 +102,8 @@ def wins(
 
     See Also
     --------
-    featly.measures.win_counts.win_proportions : For runs that some methods lack, and for datasets
-        that are to count alike.
+    featly.measures.win_counts.win_proportions : For runs that some methods lack, and for equal
+        weights of datasets.
 
     References
     ----------
@@ -147,7 +147,7 @@ def stability_performance(stability: npt.ArrayLike, bcr: npt.ArrayLike) -> float
 
     Returns
     -------
-    float, or float array where one was given
+    float, or float array if an argument is an array
 
     References
     ----------
@@ -213,7 +213,7 @@ def topsis(
         D_i^\pm = \sqrt{\textstyle\sum_j (v_{ij} - v_j^\pm)^2}
 
     The ideal :math:`v^+` has the best value of every criterion, the anti-ideal :math:`v^-` the
-    worst. A criterion in which all are equal says nothing and is left out; where that leaves none,
+    worst. A criterion in which all alternatives are equal is left out. If no criterion is left,
     closeness is 1/2.
 
     Parameters
@@ -224,9 +224,9 @@ def topsis(
     benefit : bool, or sequence of bool, one a criterion
         True where larger is better, False where smaller is.
     distance : {"euclidean", "squared"}, default="euclidean"
-        "squared" leaves out the root, which moves the order where criteria disagree.
+        "squared" leaves out the root, which may change the order.
     normalise : {"vector", "standard"}, default="vector"
-        What every criterion is divided by: its Euclidean norm, or its standard deviation.
+        Divide every criterion by its Euclidean norm, or by its standard deviation.
 
     Returns
     -------
@@ -234,10 +234,10 @@ def topsis(
 
     Notes
     -----
-    The vector norm depends on where zero is: accuracies near 90% hardly differ in it, the
+    The vector norm depends on the zero of a scale: accuracies near 90% hardly differ after it, the
     corresponding errors do. Tables 5.15 and 5.16 of Bolón-Canedo, V., Sánchez-Maroño, N. and
-    Alonso-Betanzos, A. (2015), *Feature Selection for High-Dimensional Data*, are met to all four
-    digits with errors in place of rates, ``distance="squared"`` and ``normalise="vector"``.
+    Alonso-Betanzos, A. (2015), *Feature Selection for High-Dimensional Data*, are reproduced to all
+    four digits with errors in place of rates, ``distance="squared"`` and ``normalise="vector"``.
 
     References
     ----------
@@ -310,7 +310,7 @@ def pareto_front(matrix: npt.ArrayLike, benefit: bool | Sequence[bool] | BoolArr
     """
     x, larger = _read_criteria(matrix, benefit)
     costs = np.where(larger, -x, x)
-    # unique rows come sorted, so that whatever beats a row stands before it, and is at most as
+    # unique rows come sorted, so that a row that beats another stands before it, and is at most as
     # large in the first column: only the other columns are compared, and only with the front
     rows, inverse = np.unique(costs, axis=0, return_inverse=True)
     front = np.empty((len(rows), rows.shape[1] - 1))
@@ -335,7 +335,7 @@ class Simplest:
     candidates : tuple of int
         The models not significantly worse than the best.
     test : KruskalTukey
-        The comparison behind it.
+        The comparison of the models.
     """
 
     chosen: int
@@ -408,18 +408,17 @@ def merge_selections(
     scores: npt.ArrayLike | None = None,
     greater_is_better: bool = True,
 ) -> IntArray:
-    """Merge what was selected in several folds into one selection.
+    """Merge the selections of several folds into one.
 
     Parameters
     ----------
     selections : sequence of arrays
         One a fold: positions of the selected columns, or a mask over all columns.
     rule : {"union", "intersection", "best"}, default="union"
-        Columns selected in any fold; in all folds, which may be none: the result is then empty,
-        and a caller that needs a column has to fall back; or in the fold of best score, the first
-        of several.
+        Columns selected in any fold; in all folds, which may be none; or in the fold of best
+        score, the first of several.
     scores : array of shape (n_folds,), default=None
-        What rule "best" goes by, and no other. A fold with NaN is never the best.
+        Scores of the folds, for rule "best" only. A fold with NaN is never the best.
     greater_is_better : bool, default=True
         Of the scores.
 
@@ -447,7 +446,11 @@ def merge_selections(
     if not folds:
         raise DataError("selections are empty: give one selection a fold")
     if (rule == "best") != (scores is not None):
-        need = "give scores, one a fold" if scores is None else "leave out scores, it has no use"
+        need = (
+            "give scores, one a fold"
+            if scores is None
+            else "leave out scores, which only 'best' uses"
+        )
         raise ParameterError(f"rule={rule!r}: {need}")
     if scores is not None:
         values = as_numbers("scores", scores)

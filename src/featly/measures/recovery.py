@@ -31,7 +31,7 @@ __all__ = [
     "success_index",
 ]
 
-IRRELEVANT, REDUNDANT = -1, -2  # in the place of the number of a relevant group
+IRRELEVANT, REDUNDANT = -1, -2  # codes beside the numbers of the relevant groups
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class Roles:
     n_features : int
         Columns of the table.
     relevant : tuple of tuples of int
-        Each entry is one piece of information to be found: a single column, or a group of
+        Each entry is one piece of information to find: a single column, or a group of
         interchangeable columns of which one is needed.
     redundant : mapping of str to tuple of int
-        Named groups of columns that only repeat what others say.
+        Named groups of columns that only repeat other columns.
     irrelevant : tuple of int
         All other columns; a property.
 
@@ -137,7 +137,7 @@ def count_roles(selected: ArrayLike, roles: Roles) -> RoleCounts:
     -------
     RoleCounts
         `relevant` counts the groups of which a column is selected, `redundant` further columns of
-        these groups and columns of the groups of `roles.redundant`, `irrelevant` the rest.
+        these groups and columns of the groups of `roles.redundant`, `irrelevant` the others.
 
     Examples
     --------
@@ -154,14 +154,14 @@ def count_roles(selected: ArrayLike, roles: Roles) -> RoleCounts:
 
 
 def success_index(selected: ArrayLike, roles: Roles, ranked: bool = False) -> float:
-    r"""Compute the index of success: it rewards relevant columns and penalises all others.
+    r"""Compute the index of success, which rewards relevant columns and penalises all others.
 
     .. math::
 
         \mathrm{suc} = 100 \left[\frac{R_s}{R_t} - \alpha \frac{I_s}{I_t}\right], \qquad
         \alpha = \min\left(\frac12, \frac{R_t}{I_t}\right)
 
-    :math:`R_t` pieces of information are to be found, and :math:`I_t` is the number of columns
+    There are :math:`R_t` pieces of information to find, and :math:`I_t` is the number of columns
     less that: redundant columns are penalised as irrelevant ones, and so are all but one of a
     group of interchangeable columns.
 
@@ -172,14 +172,14 @@ def success_index(selected: ArrayLike, roles: Roles, ranked: bool = False) -> fl
     roles : Roles
         The truth, with at least one relevant column.
     ranked : bool, default=False
-        Whether the columns come from a ranking. A ranker is told how many to return, and must not
-        pay for that: it scores 100 if all that is relevant comes before any other column.
+        Whether the columns are the first of a ranking, whose number was given to the ranker. The
+        index is then 100 if all that is relevant comes before any other column.
 
     Returns
     -------
     float
-        At most 100, which is the relevant columns and nothing else; 0 if nothing is selected; at
-        least -50.
+        At most 100, for the relevant columns and no other; 0 if no column is selected; at least
+        -50.
 
     Notes
     -----
@@ -210,7 +210,7 @@ def success_index(selected: ArrayLike, roles: Roles, ranked: bool = False) -> fl
         return 100.0
     relevant_share = counts.relevant / n_relevant
     n_other = roles.n_features - n_relevant
-    if n_other == 0:  # nothing wrong can be selected
+    if n_other == 0:  # no other column exists
         return 100 * relevant_share
     alpha = min(0.5, n_relevant / n_other)
     return 100 * (relevant_share - alpha * (counts.redundant + counts.irrelevant) / n_other)
@@ -224,7 +224,7 @@ def position_statistics(
     Parameters
     ----------
     order : int array of shape (n_features,) or (n_rankings, n_features)
-        All columns, best first. The positions in several rankings are pooled.
+        All columns, best first. Positions in several rankings are pooled.
     groups : mapping of str to int sequence
         Names and columns of the groups. They may overlap, and need not cover all columns.
 

@@ -43,10 +43,10 @@ SIZE_RULES = {
 }
 CURVE_RULES = tuple(SIZE_RULES)[:5]
 
-WIDE_SPREAD = 8  # sizes that grow by more than this factor are taken as powers of two
-TOLERANCE = 1e-10  # below this, relative to the range, a difference is rounding
-# the book's table, by its upper ends: at 10, 75 and 100 the line that gives more
-PERCENT = ((10, 75), (75, 40), (100, 10), (math.inf, 3))
+WIDE_SPREAD = 8  # with a larger ratio of sizes, the knee uses their logarithm
+TOLERANCE = 1e-10  # a smaller difference, relative to the range, is rounding
+# (largest number of features, percent); at 10, 75 and 100 the larger percentage of two holds
+RULE_OF_THUMB = ((10, 75), (75, 40), (100, 10), (math.inf, 3))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,13 +100,14 @@ class Curve:
         if np.isnan(values).all():
             raise DataError("values are all NaN: no fit gave a performance to choose by")
         for name, array in (("sizes", sizes.astype(np.int64)), ("values", values)):
-            array.flags.writeable = False  # what was checked stays as it is
+            array.flags.writeable = False  # so that the checks stay true
             object.__setattr__(self, name, array)
 
     @property
     def n(self) -> IntArray:
         """Splits with a value, at every size."""
-        return (~np.isnan(self.values)).sum(axis=0)
+        counts: IntArray = (~np.isnan(self.values)).sum(axis=0)
+        return counts
 
     @property
     def mean(self) -> FloatArray:
@@ -120,7 +121,7 @@ class Curve:
 
     @property
     def standard_error(self) -> FloatArray:
-        """Standard deviation of the mean, splits taken for independent."""
+        """Standard deviation of the mean, as if splits were independent."""
         return self.sd / np.sqrt(np.maximum(self.n, 1))
 
     def interval(
@@ -132,8 +133,8 @@ class Curve:
         ----------
         level : float, default=0.95
         corrected : bool, default=False
-            Student's interval takes splits for independent, which they are not: they share
-            training rows. True widens it as Nadeau and Bengio do; the curve then needs `n_train`
+            Student's interval assumes independent splits, but splits share training rows. True
+            widens it as Nadeau and Bengio do; the curve then needs `n_train`
             and `n_test`.
         """
         check_fraction("level", level)
@@ -183,7 +184,7 @@ def choose_size(
 ) -> int:
     r"""Choose a number of features.
 
-    Rules on a curve, with b the size of best mean, the smallest of several:
+    Rules on a curve, with b the size of best mean (the smallest of several):
 
     "best"
         b.
@@ -195,23 +196,23 @@ def choose_size(
     "one-standard-error"
         The smallest size whose mean is at most one standard error of b worse than b.
     "knee"
-        Of the sizes from the first to b, the one that stands highest above the straight line
-        between these two points; b where none stands above. Sizes are taken as
-        :math:`\log_2 k` where b is more than 8 times the first.
+        Of the sizes from the first to b, the one with its mean highest above the straight line
+        between these two points; b if none lies above. Sizes are :math:`\log_2 k` if b is more
+        than 8 times the first.
 
-    Rules on scores, larger being better. A score of infinity is always kept and one of minus
-    infinity never, unless all are:
+    Rules on scores, larger being better. A score of infinity is always selected, and one
+    of minus infinity never, unless all are:
 
     "largest-gap"
         The size before the largest difference of consecutive scores, the first of several; all
-        where there is none (Mejía-Lavalle et al.).
+        if all scores are equal (Mejía-Lavalle et al.).
     "two-variances"
         The number of scores not more than two variances below the mean (Belanche and González).
         A variance is not in the units of a mean, so scores are first moved and scaled to 0..1. A
-        score far above the mean is not discarded. It is a mild rule: where a few columns stand
-        out of many near zero, it keeps all.
+        score far above the mean is not discarded. It is a mild rule: of a few large scores
+        among many near zero, it keeps all.
 
-    Rules on less:
+    Rules without a curve or scores:
 
     "rule-of-thumb"
         75% of fewer than 10 features, 40% of up to 75, 10% of up to 100, 3% of more; at 10, 75,
@@ -219,8 +220,8 @@ def choose_size(
     a whole number
         That size.
 
-    The scores of an elimination are the rounds that columns survived; their gaps say little. Use
-    a curve there.
+    The scores of an elimination are the rounds that columns survived, so their differences mean
+    little. Use a curve there.
 
     Parameters
     ----------
@@ -229,9 +230,9 @@ def choose_size(
     rule : str or int, default="within-interval"
         One of ``SIZE_RULES``, or a size.
     n_features : int, default=None
-        How many columns there are. Known from the scores where these are given.
+        Number of columns. By default the number of scores.
     scores : array of shape (n_features,), default=None
-        The worth of every column.
+        Score of every column.
     level : float, default=0.95
         Of the intervals.
 
@@ -261,7 +262,7 @@ def choose_size(
     >>> choose_size(rule="rule-of-thumb", n_features=500)
     15
     """
-    known, worth, total = _resolve_inputs(curve, scores, n_features)
+    performance, column_scores, total = _resolve_inputs(curve, scores, n_features)
     check_fraction("level", level)
     if not isinstance(rule, str):
         return _check_size(rule, total)
@@ -270,15 +271,15 @@ def choose_size(
     if rule == "rule-of-thumb":
         if total is None:
             raise ParameterError(f"rule={rule!r}: give n_features")
-        percent = next(percent for most, percent in PERCENT if total <= most)
+        percent = next(percent for most, percent in RULE_OF_THUMB if total <= most)
         return (total * percent + 50) // 100
     if rule in CURVE_RULES:
-        if known is None:
+        if performance is None:
             raise ParameterError(f"rule={rule!r}: give a Curve of performance by size")
-        return _choose_on_curve(known, rule, level)
-    if worth is None:
+        return _choose_on_curve(performance, rule, level)
+    if column_scores is None:
         raise ParameterError(f"rule={rule!r}: give scores, or a fitted ranker")
-    return _largest_gap(worth) if rule == "largest-gap" else _two_variances(worth)
+    return _largest_gap(column_scores) if rule == "largest-gap" else _two_variances(column_scores)
 
 
 def _resolve_inputs(
@@ -292,7 +293,7 @@ def _resolve_inputs(
                 f"curve is a {type(curve).__name__}: give a Curve, a fitted ranker or None"
             )
         if scores is not None:
-            raise ParameterError("scores: leave them out, the ranker has its own")
+            raise ParameterError("scores: leave them out, the ranker has scores of its own")
         curve, scores = None, curve.scores_
     if scores is None:
         if curve is not None and n_features is not None and curve.sizes[-1] > n_features:
@@ -301,12 +302,12 @@ def _resolve_inputs(
                 "number of columns"
             )
         return curve, None, n_features
-    worth = as_numbers("scores", scores)
-    if worth.ndim != 1 or not len(worth) or np.isnan(worth).any():
+    values = as_numbers("scores", scores)
+    if values.ndim != 1 or not len(values) or np.isnan(values).any():
         raise DataError("scores: give one number a column, none of them NaN")
-    if n_features is not None and n_features != len(worth):
-        raise ParameterError(f"n_features={n_features}: there are {len(worth)} scores")
-    return curve, worth, len(worth)
+    if n_features is not None and n_features != len(values):
+        raise ParameterError(f"n_features={n_features}: there are {len(values)} scores")
+    return curve, values, len(values)
 
 
 def _check_size(size: Any, most: int | None, name: str = "rule") -> int:
@@ -339,7 +340,7 @@ def _choose_on_curve(curve: Curve, rule: str, level: float) -> int:
 
 
 def _knee(sizes: IntArray, mean: FloatArray) -> int:
-    """Return the size highest above the chord; both arrays end at the best."""
+    """Return the size whose mean is highest above the chord; both arrays end at the best."""
     if len(sizes) == 1:
         return int(sizes[0])
     x = np.log2(sizes) if sizes[-1] > WIDE_SPREAD * sizes[0] else sizes.astype(np.float64)
@@ -357,10 +358,10 @@ def _largest_gap(scores: FloatArray) -> int:
         return last or len(ranked)
     if first:
         return first
-    gaps = -np.diff(ranked[:last])
-    if not gaps.any():
+    drops = -np.diff(ranked[:last])
+    if not drops.any():
         return last
-    return 1 + int(np.argmax(gaps >= gaps.max() - TOLERANCE * gaps.sum()))
+    return 1 + int(np.argmax(drops >= drops.max() - TOLERANCE * drops.sum()))
 
 
 def _two_variances(scores: FloatArray) -> int:

@@ -36,7 +36,7 @@ __all__ = [
     "selection_frequency",
 ]
 
-BLOCK_CELLS = 1 << 20  # gathered at a time, so that nothing larger than the rankings is made
+BLOCK_CELLS = 1 << 20  # gathered at a time, so that no array is larger than the rankings
 
 
 class Stability(NamedTuple):
@@ -91,7 +91,7 @@ def kuncheva_index(selections: Sequence[ArrayLike], n_features: int) -> float:
         \frac{|S_i \cap S_j| - |S_i| |S_j| / p}{\min(|S_i|, |S_j|) - |S_i| |S_j| / p}
 
     For sets of one size this is the index of Kuncheva; for others its extension by Wald et al.,
-    under which a set and any part of it agree perfectly.
+    under which a set and any subset of it agree perfectly.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ def kuncheva_index(selections: Sequence[ArrayLike], n_features: int) -> float:
     -------
     float
         From -1 to 1 for sets of one size. With others it can fall to 1 - p, where a single
-        feature is missed by a set of all the rest. nan if any set is empty or holds all p
-        features: chance and perfection are the same there, and the index of that pair is 0 / 0.
-        :func:`nogueira_stability` is defined there too, unless all sets are like that.
+        feature is compared with a set of all others. nan if any set is empty or holds all p
+        features, since the index of a pair with such a set is 0 / 0. :func:`nogueira_stability` is
+        then defined, unless all sets are empty or all hold all features.
 
     References
     ----------
@@ -126,14 +126,14 @@ def kuncheva_index(selections: Sequence[ArrayLike], n_features: int) -> float:
     columns, sizes = _gather(selections, n_features, at_least=2)
     if sizes.min() == 0 or sizes.max() == n_features:
         return float("nan")
-    # the terms of a pair but |A & B| depend on the sizes alone, so sets of one size act together
+    # all terms of a pair but |A & B| depend on the sizes alone, so sets of one size go together
     distinct, member, times = np.unique(sizes, return_inverse=True, return_counts=True)
     cells = (np.ones(columns.size, dtype=np.int64), (np.repeat(member, sizes), columns))
     counts = sparse.csr_array(cells, shape=(distinct.size, n_features))
     shared = (counts @ counts.T).toarray()
     pairs = np.outer(times, times)
     own = np.diag_indices(distinct.size)
-    shared[own] = (shared[own] - times * distinct) // 2  # no set is paired with itself, or twice
+    shared[own] = (shared[own] - times * distinct) // 2  # no set with itself, and no pair twice
     pairs[own] = times * (times - 1) // 2
     a, b = np.triu_indices(distinct.size)
     has_pairs = pairs[a, b] > 0
@@ -162,7 +162,7 @@ def kuncheva_curve(orders: ArrayLike, sizes: ArrayLike, n_features: int) -> np.n
     Returns
     -------
     float array of shape (n_sizes,)
-        nan at size p, where all rankings agree whatever they say.
+        nan at size p, at which all selections are the same.
 
     See Also
     --------
@@ -177,7 +177,8 @@ def kuncheva_curve(orders: ArrayLike, sizes: ArrayLike, n_features: int) -> np.n
     """
     ranks, distinct, position = _ranks(orders, sizes, n_features)
     shared = np.array([pairs for _, pairs in _grow(ranks, distinct, n_features)])
-    return _kuncheva(shared, ranks.shape[1], distinct, n_features)[position]
+    index: np.ndarray = _kuncheva(shared, ranks.shape[1], distinct, n_features)[position]
+    return index
 
 
 def nogueira_stability(
@@ -203,7 +204,7 @@ def nogueira_stability(
 
     and the interval is :math:`\hat\Phi \pm z \sqrt v`. It holds for many independent selections.
     Those made on random parts of one table are independent given that table only: the interval
-    then tells how far more parts would move the value, and nothing about another table.
+    then says how far more parts would move the value, and nothing about another table.
 
     Parameters
     ----------
@@ -250,7 +251,7 @@ def nogueira_stability(
     value = 1 - n_disagreements / (n_runs * (n_runs - 1)) / largest_spread
     run = np.repeat(np.arange(n_runs), sizes)
     frequency_sums = np.bincount(run, weights=counts[columns], minlength=n_runs) / n_runs
-    # constants are left out: they go with the mean
+    # constants are left out, since var() subtracts the mean
     influence = frequency_sums - sizes * mean_size / n_features
     influence += value / 2 * sizes * (2 * mean_size / n_features - 1)
     variance = 4 / n_runs * influence.var() / largest_spread**2
@@ -317,8 +318,8 @@ def column_indices(columns: ArrayLike, n_features: int, name: str) -> np.ndarray
         raise DataError(f"{name} is not a vector of whole numbers: give column indices")
     indices = indices.astype(np.intp)
     if indices.size and (indices.min() < 0 or indices.max() >= n_features):
-        culprit = indices.min() if indices.min() < 0 else indices.max()
-        raise DataError(f"{name} has column {culprit}: columns go from 0 to {n_features - 1}")
+        wrong = indices.min() if indices.min() < 0 else indices.max()
+        raise DataError(f"{name} has column {wrong}: columns go from 0 to {n_features - 1}")
     ordered = np.sort(indices)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if twice.size:
@@ -352,16 +353,16 @@ def _ranks(
         raise ParameterError("sizes is not a list of whole numbers: give at least one size")
     depth = columns.shape[1]
     if wanted.min() < 1 or wanted.max() > depth:
-        culprit = wanted.min() if wanted.min() < 1 else wanted.max()
+        wrong = wanted.min() if wanted.min() < 1 else wanted.max()
         raise ParameterError(
-            f"sizes has {culprit}, and orders {depth} features a ranking: give sizes 1 to {depth}"
+            f"sizes has {wrong}, and orders {depth} features a ranking: give sizes 1 to {depth}"
         )
     distinct, position = np.unique(wanted.astype(np.int64), return_inverse=True)
     columns = columns[:, : distinct[-1]].astype(np.intp, copy=False)
     if columns.min() < 0 or columns.max() >= n_features:
-        culprit = columns.min() if columns.min() < 0 else columns.max()
-        raise DataError(f"orders has column {culprit}: columns go from 0 to {n_features - 1}")
-    # what is written at a column is read back from it, unless the column was written to twice
+        wrong = columns.min() if columns.min() < 0 else columns.max()
+        raise DataError(f"orders has column {wrong}: columns go from 0 to {n_features - 1}")
+    # a rank written at a column is read back unchanged, unless the column occurs twice
     ranks, last = np.arange(columns.shape[1]), np.empty(n_features, dtype=np.intp)
     for i, order in enumerate(columns):
         last[order] = ranks
@@ -375,17 +376,17 @@ def _grow(
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Yield at increasing sizes the count of each feature, and shared features over all pairs.
 
-    A feature that comes in b times more to its c times makes bc + b(b - 1) / 2 new pairs. Summed
-    over what comes in, the counts before are bc and the counts after b(c + b).
+    A feature that enters b times and was there c times makes bc + b(b - 1) / 2 new pairs. Summed
+    over the entries, the counts before are bc and the counts after b(c + b).
     """
     counts = np.zeros(n_features, dtype=np.int64)
     pairs, start = 0, 0
     for size in sizes:
         entering = ranks[start:size].ravel()
-        met = counts.take(entering)
+        count_sums = counts.take(entering)
         np.add.at(counts, entering, 1)
-        met += counts.take(entering)
-        pairs += (int(met.sum()) - entering.size) // 2
+        count_sums += counts.take(entering)
+        pairs += (int(count_sums.sum()) - entering.size) // 2
         start = size
         yield counts, pairs
 
@@ -402,8 +403,9 @@ def _sum_frequencies(ranks: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def _kuncheva(shared: np.ndarray, n_runs: int, sizes: np.ndarray, n_features: int) -> np.ndarray:
     chance = sizes * (sizes / n_features)
     overlap = shared / (n_runs * (n_runs - 1) // 2)
-    undefined = np.full(sizes.size, np.nan)
-    return np.divide(overlap - chance, sizes - chance, out=undefined, where=sizes < n_features)
+    index = np.full(sizes.size, np.nan)
+    np.divide(overlap - chance, sizes - chance, out=index, where=sizes < n_features)
+    return index
 
 
 def _interval(
@@ -428,4 +430,6 @@ def _check_features(n_features: int) -> None:
 
 def _check_runs(n_runs: int, name: str, at_least: int) -> None:
     if n_runs < at_least:
-        raise DataError(f"{name} has {n_runs} of the runs to compare: give at least {at_least}")
+        raise DataError(
+            f"{name} has {n_runs} run{'s' * (n_runs != 1)} to compare: give at least {at_least}"
+        )

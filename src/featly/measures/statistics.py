@@ -1,4 +1,4 @@
-r"""Tests whether and which methods differ over many runs, and intervals of their means.
+r"""Tests of differences between methods over many runs, and intervals of their means.
 
 .. math::
 
@@ -8,7 +8,7 @@ r"""Tests whether and which methods differ over many runs, and intervals of thei
 Demšar, J. (2006), Statistical comparisons of classifiers over multiple data sets, *Journal of
 Machine Learning Research* 7, 1-30.
 
-Which test answers which question:
+Questions and the tests that answer them:
 
 ============================================== ==================================================
 Do methods differ over several datasets?       :func:`friedman`
@@ -20,7 +20,7 @@ How sure is a mean over the splits?            :func:`corrected_interval`
 ============================================== ==================================================
 
 The splits of one dataset share rows. Used as blocks or as a sample, they make any small
-difference significant once there are enough of them; the last two tests allow for that.
+difference significant once there are enough of them; the last two functions allow for that.
 """
 
 from featly.measures.corrected_t import (

@@ -31,19 +31,19 @@ def win_proportions(
 
         P_{ab} = \frac{1}{R_{ab}} \sum_{r} [e_{ar} < e_{br}]
 
-    over the :math:`R_{ab}` runs of both methods. Runs in which they err alike count for neither:
-    :math:`P_{ab} + P_{ba}` may be below 1. The runs of several datasets are given side by side,
-    and each counts alike, as in the paper; with `groups` each dataset does: :math:`P_{ab}` is then
-    the mean of the proportions of the groups in which both methods ran.
+    over the :math:`R_{ab}` runs of both methods. Runs with equal errors count for neither:
+    :math:`P_{ab} + P_{ba}` may be below 1. The runs of several datasets stand side by side
+    and have equal weight, as in the paper. With `groups` datasets have equal weight:
+    :math:`P_{ab}` is then the mean of the proportions of the groups in which both methods ran.
 
     Parameters
     ----------
     errors : array of shape (n_methods, n_runs)
         Of the same run in each column; NaN where a method did not run, which leaves the run out
         of the comparisons with that method only.
-        They are compared as they are: round what rounding may have moved.
+        They are compared exactly: round them if they have rounding errors.
     groups : sequence of shape (n_runs,) or None, default=None
-        The dataset of every run, where datasets are to count alike, however many runs they have.
+        The dataset of every run, for equal weights of datasets, however many runs they have.
 
     Returns
     -------
@@ -53,8 +53,8 @@ def win_proportions(
 
     See Also
     --------
-    methods_beaten : What table 8 of the paper counts.
-    featly.measures.multi_criteria.wins : For complete tables of scores, with names and in words.
+    methods_beaten : The counts of table 8 of the paper.
+    featly.measures.multi_criteria.wins : For complete tables of scores, with names and a summary.
 
     References
     ----------
@@ -102,7 +102,7 @@ def methods_beaten(
     errors : array of shape (n_methods, n_runs)
         NaN where a method did not run.
     groups : sequence of shape (n_runs,) or None, default=None
-        The dataset of every run, where datasets are to count alike.
+        The dataset of every run, for equal weights of datasets.
 
     Returns
     -------
@@ -111,10 +111,10 @@ def methods_beaten(
 
     Notes
     -----
-    They add up to the number of pairs that are not tied: 36 for the nine methods of the paper's
-    table 8 without ties, as five of its six rows do. The row "UCI, 10 features" adds up to 37,
-    which no reading of "excels" that leaves one winner a pair can give: either a tied pair is
-    counted for both, or one of the numbers is a slip.
+    The counts add up to the number of pairs that are not tied: 36 for the nine methods of the
+    paper's table 8 without ties, as in five of its six rows. The row "UCI, 10 features" adds up to
+    37, which is impossible with one winner a pair: either a tied pair is counted for both methods,
+    or one of the numbers is wrong.
 
     References
     ----------

@@ -1,9 +1,9 @@
 """Pictures of results, drawn with matplotlib, which is an extra.
 
-Every function takes ``ax=None``, draws there or in a new figure whose size fits what it shows, and
-returns the axes. None shows anything or changes matplotlib's settings; ``ax.figure.savefig`` saves
-a picture. Colours are those of Okabe and Ito, which people who see fewer colours tell apart, and
-no colour stands alone: markers, hatching or words say the same.
+Every function takes ``ax=None``, draws there or in a new figure whose size fits its content, and
+returns the axes. No function opens a window or changes matplotlib's settings; ``ax.figure.savefig``
+saves a picture. Colours are those of Okabe and Ito, which colour-blind people can tell apart;
+markers, hatching or words always repeat what a colour says.
 """
 
 from featly.plots.column import plot_column

@@ -1,9 +1,8 @@
 """Shared parts of all pictures: colours, print, sizes, names, and the way to matplotlib.
 
-matplotlib is an extra and imported at use. No function here changes its settings. Everything that
-is text, axis or tick is drawn in `INK` and every faint line in `FAINT`, so that whoever shows a
-picture on a dark page can give both another colour. Print on a coloured ground is `ON_LIGHT` or
-`ON_DARK`, and stays as it is.
+matplotlib is an extra, imported when it is used. No function here changes its settings. Text, axes
+and ticks are drawn in `INK`, faint lines in `FAINT`, so that a dark page can replace both colours.
+Print on a coloured ground is `ON_LIGHT` or `ON_DARK`, and stays as it is.
 """
 
 import unicodedata
@@ -64,13 +63,13 @@ HATCHES = ("", "////", "----", "\\\\\\\\", "xxxx", "||||", "++++", "//")
 POINTS = 72.0  # in an inch; lengths are inches, sizes of print points
 LARGEST, SMALL, SMALLEST = 8.0, 7.0, 4.5
 LONGEST_NAME = 30
-ROW_HEIGHTS = ((60, 0.2), (200, 0.155), (10**9, 0.12))  # of up to so many rows
+ROW_HEIGHTS = ((60, 0.2), (200, 0.155), (10**9, 0.12))  # number of rows up to which, height
 MISSING_GLYPH = "□"
 HINTED = 1.06  # how much wider letters may be on a screen than in the font
 
 
 def import_matplotlib(function: str) -> Any:
-    """Return the library, or raise the error that names the extra."""
+    """Import matplotlib; raise ParameterError with the extra to install if it is missing."""
     try:
         import matplotlib
     except ImportError:
@@ -84,7 +83,7 @@ def colour(position: int) -> str:
 
 
 def marker(position: int) -> str:
-    """Return its marker: with the colour, 105 different ones."""
+    """Return the marker of a class, a method or a level; with the colour there are 105 pairs."""
     return MARKERS[position % len(MARKERS)]
 
 
@@ -98,7 +97,7 @@ def new_axes(
     top: float = 0.3,
     bottom: float = 0.5,
 ) -> Any:
-    """Return axes of so many inches in a new figure, with margins for their labels."""
+    """Return axes of a size in inches in a new figure, with margins for their labels."""
     import matplotlib.pyplot as plt
 
     wide, high = left + width + right, bottom + height + top
@@ -107,7 +106,7 @@ def new_axes(
 
 
 def inches(ax: Any) -> tuple[float, float]:
-    """Return width and height of axes, with the layout as it is by now."""
+    """Return width and height of axes in inches."""
     box = ax.get_window_extent()
     return float(box.width / ax.figure.dpi), float(box.height / ax.figure.dpi)
 
@@ -127,7 +126,7 @@ def dress(ax: Any, *, x: str = "", y: str = "", grid: str | None = None) -> None
 
 
 def note(ax: Any, text: str) -> None:
-    """Write small print above the axes, in as many lines as their width asks for."""
+    """Write small print above the axes, wrapped to their width."""
     ax.annotate(
         wrap_text(text, inches(ax)[0]),
         (0.0, 1.0),
@@ -182,17 +181,17 @@ def legend(ax: Any, handles: list[Any], **placement: Any) -> Any:
 
 # ---- rows ----------------------------------------------------------------------------------------
 def row_height(n_rows: int) -> float:
-    """Return the inches of a row in a new figure with so many."""
+    """Return the height in inches of a row in a new figure with so many rows."""
     return next(height for most, height in ROW_HEIGHTS if n_rows <= most)
 
 
 def print_size(line_height: float) -> float:
-    """Return the points of print whose lines have so many inches each."""
+    """Return the size of print in points for a line height in inches."""
     return float(np.clip(0.62 * line_height * POINTS, SMALLEST, LARGEST))
 
 
 def label_rows(ax: Any, names: Sequence[str], height: float) -> None:
-    """Name rows 0, 1, ... from the top; only some of them if they are too low for print."""
+    """Name rows 0, 1, ... from the top; only some of them if the rows are too low for print."""
     size = print_size(height)
     step = max(1, int(np.ceil(1.15 * size / POINTS / height)))
     rows = range(0, len(names), step)
@@ -204,9 +203,10 @@ def label_rows(ax: Any, names: Sequence[str], height: float) -> None:
 
 
 def spread(positions: npt.ArrayLike, distance: float, low: float, high: float) -> FloatArray:
-    """Move positions as little as can be so that neighbours are `distance` apart, all within.
+    """Move positions as little as possible so that neighbours are `distance` apart.
 
-    Where that many do not fit between `low` and `high`, they stand evenly around the middle.
+    They stay between `low` and `high`; if they do not fit, they are spaced evenly around the
+    middle.
     """
     desired = np.asarray(positions, dtype=np.float64)
     order = np.argsort(desired, kind="stable")
@@ -216,7 +216,7 @@ def spread(positions: npt.ArrayLike, distance: float, low: float, high: float) -
     if slack < 0:
         moved[order] = (low + high - (steps[-1] if len(steps) else 0.0)) / 2 + steps
         return moved
-    # monotone in what is left of the places when the gaps are taken out
+    # positions less the distances before them have to increase: isotonic regression
     level = isotonic_regression(desired[order] - steps) if len(desired) else desired
     moved[order] = np.clip(level, low, low + slack) + steps
     return moved
@@ -226,7 +226,7 @@ def spread(positions: npt.ArrayLike, distance: float, low: float, high: float) -
 def shorten_names(texts: Sequence[str], longest: int = LONGEST_NAME) -> list[str]:
     """Shorten long texts in the middle; texts that differ still do.
 
-    Where that takes more than twice as many letters, those that would be the same are numbered.
+    Texts that twice as many letters would not tell apart are numbered.
     """
     for length in range(longest, 2 * longest + 1, 2):
         short_texts = [_cut_middle(text, length) for text in texts]
@@ -254,15 +254,15 @@ def _cut_middle(text: str, longest: int) -> str:
 
 
 def shown_names(texts: Sequence[Any], longest: int = LONGEST_NAME) -> list[str]:
-    """Return names as they are drawn: in the font, cut to length, still different."""
+    """Return names as they are drawn: in letters of the font, cut to length, still different."""
     return shorten_names(make_readable([str(text) for text in texts]), longest)
 
 
 def make_readable(texts: Sequence[str]) -> list[str]:
     """Replace letters that the font lacks; texts that differ still do.
 
-    What it lacks becomes a box, or its number where two texts would be the same. White space of
-    any kind becomes a blank.
+    A missing letter becomes a box, or its code if two texts would be the same. White space of any
+    kind becomes a blank.
     """
     readable_texts = [_fit_font(text) for text in texts]
     if len(set(readable_texts)) == len(set(texts)):
@@ -278,7 +278,7 @@ def make_readable(texts: Sequence[str]) -> list[str]:
 
 
 def _fit_font(text: str, *, numbered: bool = False) -> str:
-    """Replace every letter that cannot be drawn; drop or number marks that draw nothing."""
+    """Replace every letter that cannot be drawn; drop or number letters without a width."""
     letters = []
     for letter in text:
         kind = unicodedata.category(letter)

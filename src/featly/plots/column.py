@@ -36,10 +36,10 @@ __all__ = ["plot_column"]
 
 WIDTH = 3.4
 ROW = 0.42  # height of a class; inches, as all lengths here
-FEWEST_FOR_LINES = 10  # rows: fewer points are seen one by one
-MOST_POINTS = 800  # of a class: more are neither seen nor told apart
+FEWEST_FOR_LINES = 10  # rows of a class: fewer points are seen one by one
+MOST_POINTS = 800  # of a class: more cannot be told apart
 TWO_LINES = 6  # classes up to which a name and its numbers have a line each
-SEEN_ROW = 0.16  # of a class in a mosaic at least
+SEEN_ROW = 0.16  # least height of a class in a mosaic, as a share of that of the largest
 
 
 def plot_column(
@@ -53,9 +53,9 @@ def plot_column(
 ) -> Any:
     """Draw one column against the class.
 
-    Numbers: a box a class, with the median, the quartiles, lines to the 5% and 95% quantiles, and
-    the values themselves as points. Levels: a mosaic with a bar a class, as thick as the class is
-    large, cut into the shares of the levels; the numbers are counts of rows.
+    Numbers: a box for each class, with the median, the quartiles, lines to the 5% and 95%
+    quantiles, and the values as points. Levels: a mosaic with a bar for each class, as thick as the
+    class is large, cut into the shares of the levels; the numbers are counts of rows.
 
     Parameters
     ----------
@@ -65,13 +65,14 @@ def plot_column(
     feature : str or int
         The column, by name or position.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
     individuals : bool, default=True
-        False draws no row: boxes without points and without extremes, their figures rounded;
-        lines to the 5% and 95% quantiles for classes of 100 rows or more only; classes with fewer
-        than 20 values are left out, and said to be. Counts are told to the next multiple of 5,
-        those under 5 as "<5"; shares of a mosaic to 5%.
+        False draws no single row: boxes without points and without extremes, their figures rounded;
+        lines to the 5% and 95% quantiles only for classes of 100 rows or more; classes with fewer
+        than 20 values are left out, with a note. Counts are rounded to a multiple of 5, those under
+        5 are "<5"; shares of a mosaic are rounded to 5%.
     ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def _class_labels(
 
 
 def _format_count(number: int, individuals: bool) -> str:
-    """Return a number of rows; to the next multiple of 5 if no individual may be seen."""
+    """Return a number of rows; rounded to a multiple of 5 if no individual may be seen."""
     if individuals or not number:
         return f"{number:,}"
     return (
@@ -180,7 +181,7 @@ def _draw_box(ax: Any, row: int, values: FloatArray, individuals: bool) -> None:
     half = 0.26
     if individuals:
         drawn_values = values
-        if len(values) > MOST_POINTS:  # evenly among the sorted, so that the shape stays
+        if len(values) > MOST_POINTS:  # evenly among the sorted values, so that the shape stays
             drawn_values = np.sort(values)[np.linspace(0, len(values) - 1, MOST_POINTS).astype(int)]
         look = {"color": tint, "markersize": 2.8, "alpha": 0.55, "zorder": 2}
         ax.plot(
@@ -200,13 +201,15 @@ def _draw_box(ax: Any, row: int, values: FloatArray, individuals: bool) -> None:
 
 
 def _set_value_limits(ax: Any, column: Column, individuals: bool) -> None:
-    """Set the range of what is drawn: extremes are shown only where points are."""
-    ends = [np.nanmin(column.values), np.nanmax(column.values)] if column.present.any() else [0, 1]
-    if not individuals:
-        drawn_values = np.concatenate([line.get_xdata() for line in ax.lines]) if ax.lines else ends
-        ends = [np.min(drawn_values), np.max(drawn_values)] if ax.lines else [0.0, 1.0]
-    margin = 0.04 * (ends[1] - ends[0]) or max(abs(ends[0]) * 0.05, 0.5)
-    ax.set_xlim(ends[0] - margin, ends[1] + margin)
+    """Set the axis to the range of the values, or to that of the lines if there are no points."""
+    low, high = 0.0, 1.0
+    if individuals and column.present.any():
+        low, high = float(np.nanmin(column.values)), float(np.nanmax(column.values))
+    elif not individuals and ax.lines:
+        drawn_values = np.concatenate([line.get_xdata() for line in ax.lines])
+        low, high = float(np.min(drawn_values)), float(np.max(drawn_values))
+    margin = 0.04 * (high - low) or max(abs(low) * 0.05, 0.5)
+    ax.set_xlim(low - margin, high + margin)
 
 
 # ---- levels --------------------------------------------------------------------------------------
@@ -300,8 +303,8 @@ def _draw_cell(
     )
     hatch = HATCHES[level % len(HATCHES)]
     if hatch:
-        look = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "linewidth": 0.0, "zorder": 3}
-        ax.add_patch(Rectangle(*corner_and_size, hatch=hatch, **look))
+        look: dict[str, Any] = {"facecolor": "none", "edgecolor": (1, 1, 1, 0.45), "linewidth": 0.0}
+        ax.add_patch(Rectangle(*corner_and_size, hatch=hatch, zorder=3, **look))
     if text_width([text]) + 0.06 < size[0] and size[1] > 1.25 * SMALL / POINTS:
         red, green, blue = to_rgb(tint)
         light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5

@@ -11,7 +11,8 @@ from featly.plots import table_columns
 from featly.plots.canvas import shown_names
 from featly.plots.table_columns import open_any, read_column
 from featly.problem.problem import read_target
-from featly.table.schema import Schema, _nearest_hint
+from featly.table.schema import Schema
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["Column", "jitter", "open_columns", "quantiles", "read_classes"]
 
@@ -25,9 +26,9 @@ class Column:
     name : str
     kind : str
     values : float array
-        Numbers, or positions in `levels`; NaN where missing.
+        Numbers, or positions in `levels`; NaN is a missing value.
     levels : list of str or None
-        As they are drawn; None for numbers.
+        Names of the levels as they are drawn; None for numbers.
     """
 
     name: str
@@ -67,7 +68,7 @@ def _find_column(feature: Any, names: Any) -> int:
     if isinstance(feature, str):
         known_names = list(names)
         if feature not in known_names:
-            raise DataError(f"{feature!r} is not a column{_nearest_hint(feature, known_names)}")
+            raise DataError(f"{feature!r} {describe_unknown_column(feature, known_names)}")
         return known_names.index(feature)
     if isinstance(feature, bool) or not isinstance(feature, int | np.integer):
         raise ParameterError(f"feature {feature!r}: give the name of a column, or its position")
@@ -91,29 +92,29 @@ def _prepare_column(column: table_columns.Column) -> Column:
 
 # ---- figures -------------------------------------------------------------------------------------
 def quantiles(values: FloatArray, shares: list[float], *, rounded: bool) -> FloatArray:
-    """Return quantiles; rounded, where asked, so coarsely that they tell nobody's value.
+    """Return quantiles; with `rounded`, so coarse that they give away no single value.
 
-    The grain is a power of ten, from a fiftieth to a fifth of the distance between the quartiles;
-    where these are the same, of that between the 5% and the 95% quantile.
+    They are rounded to a power of ten, from a fiftieth to a fifth of the distance between the
+    quartiles; if the quartiles are equal, of that between the 5% and the 95% quantile.
     """
     cuts = np.quantile(values, shares)
     outer, low, high, end = np.quantile(values, [0.05, 0.25, 0.75, 0.95])
     width = float(high - low or end - outer)
     if not rounded or width == 0:
         return cuts
-    grain = 10.0 ** np.floor(np.log10(width / 5.0))
-    return np.round(cuts / grain) * grain
+    unit = float(10.0 ** np.floor(np.log10(width / 5.0)))
+    return np.asarray(np.round(cuts / unit) * unit)
 
 
 def jitter(values: FloatArray, stride: float = 0.6180339887498949) -> FloatArray:
     """Return offsets from -0.5 to 0.5 for points at these values, wider where they are dense.
 
     The same values have the same offsets, whatever the order of the rows. Another irrational
-    `stride` gives offsets that do not go along with the first.
+    `stride` gives offsets that are not correlated with the first.
     """
     order = np.argsort(values, kind="stable")
     numbers = np.arange(1, len(values) + 1)
-    spots = (numbers * stride) % 1.0 - 0.5  # the golden ratio leaves no clumps
+    spots = (numbers * stride) % 1.0 - 0.5  # multiples of the golden ratio spread evenly
     low, high = values[order[[0, -1]]] if len(values) else (0.0, 0.0)
     if high > low:
         bins = np.minimum(((values[order] - low) / (high - low) * 24).astype(int), 23)

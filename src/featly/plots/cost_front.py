@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.typing import FloatArray
+from featly.basics.typing import FloatArray, IntArray
 from featly.measures.multi_criteria import pareto_front
 from featly.plots.canvas import (
     FAINT,
@@ -33,8 +33,8 @@ __all__ = ["plot_cost_front"]
 
 WIDTH, HEIGHT = 4.4, 3.2
 MOST_LABELS = 25
-ABREAST = 4  # entries of the legend
-WIDE_SPREAD = 50.0  # costs that differ by more than this stand on a logarithmic axis
+ABREAST = 4  # entries in a line of the legend
+WIDE_SPREAD = 50.0  # ratio of costs above which the axis is logarithmic
 
 
 def plot_cost_front(
@@ -48,21 +48,22 @@ def plot_cost_front(
 ) -> Any:
     """Draw the cost of selections against a metric, and join those that no other beats.
 
-    A point is a method at a size: the mean over splits of what its columns cost together, and of
-    the metric. Filled points are on the front: no other is as cheap and as good, and better in
-    one of the two. The front was chosen by looking at all points, so its ends flatter; a point
-    near it may be as good.
+    A point is a method at a size: the means over splits of the total cost of its columns and of the
+    metric. Filled points are on the front: no other point is as cheap and as good, and better in
+    one of the two. The front was chosen by looking at all points, so its ends are optimistic; a
+    point near it may be as good.
 
     Parameters
     ----------
     results : Results
     costs : mapping of column to number, or array of shape (n_columns,)
-        What it costs to measure a column, at least 0. As in :class:`featly.Schema`, columns that
-        a mapping does not name cost 0.
+        Cost of a column, at least 0. As in :class:`featly.Schema`, columns that a mapping does not
+        name cost 0.
     metric : str, default="error"
     dataset, learner : str
-        May be left out where there is one only.
+        May be left out if there is one only.
     ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def plot_cost_front(
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _costs(costs: Any, results: Results, dataset: str) -> FloatArray:
     names = column_names(results, dataset)
     if isinstance(costs, Mapping):
@@ -138,7 +139,7 @@ def _costs(costs: Any, results: Results, dataset: str) -> FloatArray:
 def _points(
     results: Results, price: FloatArray, metric: str, dataset: str, learner: str
 ) -> tuple[list[str], list[int], FloatArray]:
-    """Return method, size, and mean cost with the mean of the metric, of all evaluated."""
+    """Return method, size, and mean cost with the mean metric of all that was evaluated."""
     with_own_size = {
         m for d, m in own_sizes(results).select("dataset", "method").rows() if d == dataset
     }
@@ -165,7 +166,7 @@ def _points(
                     [split_costs[k - 1] for split_costs, k in zip(sums, last, strict=True) if k]
                 )
             )
-        else:  # no selection takes all
+        else:  # without a selection all columns are paid for
             cost = float(price.sum())
         methods.append(method)
         sizes.append(int(size))
@@ -176,12 +177,12 @@ def _points(
     return methods, sizes, np.array(points, dtype=np.float64)
 
 
-def _thin_front(front: Any) -> list[int]:
-    """Return as many points of the front as have room for a label, its ends among them."""
-    if len(front) <= MOST_LABELS:
-        return front.tolist()
-    at = np.linspace(0, len(front) - 1, MOST_LABELS).round().astype(int)
-    return front[at].tolist()
+def _thin_front(front: IntArray) -> list[int]:
+    """Return as many points of the front as can have a label, its ends among them."""
+    at = np.arange(len(front))
+    if len(front) > MOST_LABELS:
+        at = np.linspace(0, len(front) - 1, MOST_LABELS).round().astype(int)
+    return [int(point) for point in front[at]]
 
 
 # ---- drawing -------------------------------------------------------------------------------------
@@ -225,8 +226,10 @@ def _draw_legend(
     handles = []
     for method in dict.fromkeys(methods):
         method_index = study_methods.index(method)
-        look = {"color": colour(method_index), "marker": marker(method_index), "linestyle": "none"}
-        handles.append(Line2D([], [], markersize=4.5, label=drawn_names[method], **look))
+        handles.append(
+            Line2D([], [], markersize=4.5, linestyle="none", color=colour(method_index),
+                   marker=marker(method_index), label=drawn_names[method])
+        )  # fmt: skip
     above = 1.0 + 0.06 / inches(ax)[1]
     placement = {
         "loc": "lower left",

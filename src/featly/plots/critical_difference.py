@@ -1,4 +1,4 @@
-"""Demšar's diagram: mean ranks, and which of them cannot be told apart.
+"""Demšar's diagram of mean ranks, with bars over those that do not differ significantly.
 
 Demšar, J. (2006), Statistical comparisons of classifiers over multiple data sets, *Journal of
 Machine Learning Research* 7, 1-30.
@@ -31,16 +31,16 @@ MOST_METHODS = 20
 WIDTH = 4.2  # of the scale; inches, as all lengths here
 ROW = 0.19  # of a label
 BAR = 0.085  # from one bar to the next
-ABOVE = 0.62  # what the scale and the ruler need
-STRONG = 3.2  # points of a bar
+ABOVE = 0.62  # height of the scale and the ruler
+STRONG = 3.2  # thickness of a bar in points
 
 
 def plot_critical_difference(comparison: Comparison | Nemenyi, *, ax: Any = None) -> Any:
-    """Draw mean ranks and join the methods that cannot be told apart.
+    """Draw mean ranks and join the methods that do not differ significantly.
 
     The best method is on the left. A thick bar joins methods whose mean ranks differ by less than
-    the critical difference, which the ruler on top shows: the data do not say which of them is
-    better. That is no proof that they are equal; more datasets make the ruler shorter.
+    the critical difference, which the ruler on top shows: the data do not show which of them is
+    better. That is no proof that they are equal; more datasets make the difference smaller.
 
     Parameters
     ----------
@@ -48,6 +48,7 @@ def plot_critical_difference(comparison: Comparison | Nemenyi, *, ax: Any = None
         From :meth:`featly.study.Results.compare` or
         :func:`featly.measures.statistics.nemenyi`, of 2 to 20 methods.
     ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def plot_critical_difference(comparison: Comparison | Nemenyi, *, ax: Any = None
     ax.set_axis_off()
     ax.set_facecolor("none")
     left, right = label_width, wide / scale - label_width
-    if right - left < 0.8:  # names that leave no room for the scale
+    if right - left < 0.8:  # the names are too long for the width
         left, right = 0.35 * wide / scale, 0.65 * wide / scale
     last = max(2, len(order))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import FloatArray
 from featly.measures.classification import METRICS
 from featly.plots.canvas import (
     INK,
@@ -33,8 +34,8 @@ __all__ = ["draw_end_labels", "plot_curves", "set_whole_number_ticks"]
 WIDTH, HEIGHT = 4.6, 3.1
 MOST_METHODS = 20
 LABEL_GAP = 9.5  # points from one label to the next
-NEAR = 0.8  # share of the width from which on a label's line does not get in the way
-BANDS = ((3, 0.16), (6, 0.09), (MOST_METHODS, 0.05))  # how strong, for up to so many methods
+NEAR = 0.8  # share of the width beyond which the line to a label crosses no other curve
+BANDS = ((3, 0.16), (6, 0.09), (MOST_METHODS, 0.05))  # number of methods up to which, opacity
 TITLES = {"bcr": "balanced classification rate", "stability": "stability (Nogueira's index)"}
 
 
@@ -51,12 +52,13 @@ def plot_curves(
 ) -> Any:
     """Draw a metric, or the stability, against the number of columns.
 
-    A line a method with the band of its 95% interval, and a ring where a rule chooses the size.
-    No selection is a horizontal line. A method that chooses its own number is a point with the
-    ends of its interval. Chance is a dotted line.
+    Each method is a line with the band of its 95% interval, and a ring at the size that a rule
+    chooses. No selection is a horizontal line. A method that chooses its own number is a point with
+    the ends of its interval. Chance is a dotted line.
 
-    Bands that overlap do not say that two methods are equal, nor do bands apart say how sure the
-    difference is: the splits are shared. :meth:`featly.study.Results.compare` tests differences.
+    Bands that overlap do not mean that two methods are equal, and bands that do not are no test of
+    the difference, because the methods share the splits. :meth:`featly.study.Results.compare` tests
+    differences.
 
     Parameters
     ----------
@@ -64,17 +66,17 @@ def plot_curves(
     metric : str, default="bcr"
         Any that :meth:`featly.study.Results.curves` takes, or "stability" for Nogueira's index.
     dataset, learner : str
-        May be left out where there is one only.
+        May be left out if there is one only.
     methods : sequence of str or None, default=None
         Which to draw, up to 20; None draws all.
     rule : str, int or None, default="within-interval"
-        How the size is chosen that is marked, see :data:`featly.measures.sizes.SIZE_RULES`; None
-        marks none. For the stability, the size is the one that suits the balanced rate.
+        The rule for the size that is marked, see :data:`featly.measures.sizes.SIZE_RULES`; None
+        marks none. For the stability, the rule is applied to the balanced rate.
     chance : float or None, default=None
         Where to draw the line of chance. None is 1 / number of classes for "bcr", 0 for
         "stability", and no line for others.
     ax : matplotlib Axes or None, default=None
-        Where to draw; None makes a figure in which the labels have room.
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -139,10 +141,10 @@ class _Curve:
     name: str
     kind: str  # "line", "point" for its own number, "level" for no selection
     method_index: int  # among the methods of the study: colour and marker
-    sizes: Any
-    mean: Any
-    lower: Any
-    upper: Any
+    sizes: FloatArray
+    mean: FloatArray
+    lower: FloatArray
+    upper: FloatArray
     chosen: int | None
 
     @property
@@ -150,7 +152,7 @@ class _Curve:
         return float(self.sizes[-1]), float(self.mean[-1])
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _check_methods(results: Results, methods: Any) -> list[str]:
     study_methods = list(results.about["methods"])
     if isinstance(methods, str):
@@ -202,7 +204,7 @@ def _curves(
             if not (takes_all and stable):  # taking all columns is neither stable nor unstable
                 absent.append(name)
             continue
-        sizes, *rows = (
+        sizes, mean, lower, upper = (
             np.array(part, dtype=np.float64) for part in zip(*rows_of[name], strict=True)
         )
         kind = "level" if takes_all else "point" if name in with_own_size else "line"
@@ -215,7 +217,8 @@ def _curves(
                 raise ParameterError(
                     f"size {chosen} of {name!r} was not evaluated: {tried_sizes} were"
                 )
-        curves.append(_Curve(name, kind, study_methods.index(name), sizes, *rows, chosen))
+        method_index = study_methods.index(name)
+        curves.append(_Curve(name, kind, method_index, sizes, mean, lower, upper, chosen))
     if not curves:
         failed = results.failures["failure"].to_list()[:1]
         raise DataError(f"no method has a {metric} to draw{f': {failed[0]}' if failed else ''}")
@@ -311,7 +314,7 @@ def draw_end_labels(
     width, height = inches(ax)
     positions = [ax.transAxes.inverted().transform(ax.transData.transform(end)) for end in ends]
     at = spread([position[1] for position in positions], LABEL_GAP / POINTS / height, 0.0, 1.0)
-    annotations = []
+    annotations: list[Any] = []
     for end, level, label, tint in zip(ends, at, labels, tints, strict=True):
         is_far = positions[len(annotations)][0] < NEAR
         line = {"arrowstyle": "-", "color": tint, "linewidth": 0.5 if is_far else 0.8}

@@ -40,7 +40,7 @@ from featly.study.split_values import own_sizes
 __all__ = ["column_names", "plot_frequencies", "wilson_interval"]
 
 WIDTH = 3.6
-BAR = 0.68
+BAR = 0.68  # of the height of a row
 
 
 def plot_frequencies(
@@ -55,26 +55,25 @@ def plot_frequencies(
 ) -> Any:
     """Draw in how many splits a column is among the best, most frequent first.
 
-    The dotted line is what columns drawn at random would reach. A column that is chosen in nearly
-    every split does not hang on a few rows; one that comes and goes has rivals that say the same,
-    or nothing to say.
+    The dotted line is the frequency of columns drawn at random. A column that is chosen in nearly
+    every split does not depend on a few rows; one that is chosen in some has much in common with
+    others, or little to do with the classes.
 
     The bars have Wilson's 95% interval, which takes the splits for independent draws. They share
-    rows, so it tells how far more splits of this table would move a frequency, and nothing about
-    another table.
+    rows, so the interval is about more splits of this table, and not about another table.
 
     Parameters
     ----------
     results : Results
     size : int or None, default=None
-        How many columns of every ranking count as chosen; None is what
-        :meth:`featly.study.Results.choose_size` says. A method that chooses its own number takes
-        none.
+        How many columns of every ranking count as chosen; None takes the size of
+        :meth:`featly.study.Results.choose_size`. A method that chooses its own number has None.
     dataset, method, learner : str
-        May be left out where there is one only.
+        May be left out if there is one only.
     n_features : int, default=30
         How many columns to show.
     ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -134,11 +133,11 @@ def plot_frequencies(
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _sets(
     results: Results, size: int | None, dataset: str, method: str, learner: str | None
 ) -> tuple[list[Any], str]:
-    """Return the columns chosen in every split, and their number in words."""
+    """Return the columns chosen in every split, and a text on their number."""
     if results.about["methods"][method] == "none":
         raise ParameterError(f"method {method!r} selects nothing: it takes all columns every time")
     orders = results.orders(dataset, method)
@@ -146,7 +145,7 @@ def _sets(
         raise DataError(f"method {method!r} has no ranking of {dataset!r}: see failures")
     if (dataset, method) in own_sizes(results).select("dataset", "method").rows():
         if size is not None:
-            raise ParameterError(f"size={size!r}: {method!r} says itself how many, leave it out")
+            raise ParameterError(f"size={size!r}: {method!r} chooses the size itself, leave it out")
         return orders, f"{np.mean([len(order) for order in orders]):.0f} columns on average"
     total = results.about["datasets"][dataset]["columns"]
     if size is None:

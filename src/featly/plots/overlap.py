@@ -29,7 +29,7 @@ from featly.plots.canvas import (
 __all__ = ["plot_overlap"]
 
 FEWEST_SETS, MOST_SETS = 2, 12
-FEWEST_COLUMNS = 5  # for which there is room, so that one bar alone is not a wall
+FEWEST_COLUMNS = 5  # the width is made for so many at least, so that a single bar is not too wide
 COLUMN, ROW = 0.27, 0.22  # of an intersection, of a set; inches, as all lengths here
 BARS, SIZES = 1.25, 0.8  # heights of the bars above, lengths of those beside
 
@@ -40,18 +40,19 @@ def plot_overlap(
     """Draw which columns several methods chose in common.
 
     Each column of dots is a group of columns that exactly the methods with a filled dot chose, as
-    many as the bar above it shows; the largest group first. Bars on the left tell how many columns
-    each method chose. What all methods chose does not depend on the method; what one alone chose
-    may.
+    many as the bar above it shows; the largest group first. Bars on the left show how many columns
+    each method chose. Columns that all methods chose do not depend on the method; those that a
+    single one chose may.
 
     Parameters
     ----------
     selections : mapping of method to columns
         2 to 12 methods, with the names or positions of the columns that each chose.
     n_intersections : int, default=20
-        How many groups to show; how many are left out is told.
+        How many groups to show; a note counts those that are left out.
     ax : matplotlib Axes or None, default=None
-        Where to draw; the parts of the diagram are axes within it.
+        Where to draw; None makes a new figure.
+        The parts of the diagram are axes within it.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def plot_overlap(
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _read_sets(selections: Any) -> dict[str, set[Any]]:
     if not isinstance(selections, Mapping):
         raise ParameterError(
@@ -110,7 +111,7 @@ def _read_sets(selections: Any) -> dict[str, set[Any]]:
     for name, columns in selections.items():
         if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
             raise ParameterError(f"selection of {name!r} is {columns!r}: give a list of columns")
-        if getattr(columns, "dtype", None) == np.bool_:
+        if isinstance(columns, np.ndarray) and columns.dtype == np.bool_:
             columns = np.flatnonzero(columns)  # a mask, as get_support() returns
         sets[str(name)] = {c.item() if isinstance(c, np.generic) else c for c in columns}
     if len(sets) < len(selections):

@@ -24,13 +24,13 @@ from featly.plots.canvas import (
 __all__ = ["plot_pairs"]
 
 
-BEST_POSITIONS = 10  # these are written into their cells, where there is room
+BEST_POSITIONS = 10  # these are written into their cells if they fit
 LONGEST_CLASS = 18
 ROW_HEIGHT = 0.21  # of a new figure; inches, as all lengths here
 COLUMN_WIDTHS = ((15, 0.34), (40, 0.24), (10**9, 0.155))  # up to so many problems
-WIDEST = 40.0  # of all columns together
-LETTER = 0.0085  # the width of one, for each point of its size
-NUMBER_WIDTH = 0.185  # what "10" needs in small print
+WIDEST = 40.0  # width of all columns together
+LETTER = 0.0085  # width of a letter for each point of its size
+NUMBER_WIDTH = 0.185  # width of "10" in small print
 
 
 def plot_pairs(
@@ -41,12 +41,12 @@ def plot_pairs(
     cmap: Any = "Blues_r",
     names: Sequence[str] | None = None,
 ) -> Any:
-    """Draw where the best features stand in the list of every pair of classes.
+    """Draw the ranks of the best features in the list of every pair of classes.
 
-    A row for each feature, best first, a column for each problem of two classes; the darker, the
-    nearer to the top of that problem's list. Colours go by the logarithm of the position, so that
-    the first places stand out. A feature that tells one class from the others shows as a few dark
-    cells in a pale row; one that helps everywhere as a row of medium shade. Lines separate the
+    There is a row for each feature, best first, and a column for each problem of two classes; the
+    darker, the nearer to the top of that problem's list. Colours go by the logarithm of the rank,
+    so that the first ranks stand out. A feature that tells one class from the others shows as a few
+    dark cells in a pale row; one that helps everywhere as a row of medium shade. Lines separate the
     problems of one class from those of the next.
 
     Parameters
@@ -55,14 +55,15 @@ def plot_pairs(
         Fitted, with lists: :class:`featly.PairwiseRanker`, or a ranker with ``multiclass="ovo"``
         or "ova".
     n_features : int, default=30
-        How many features to show; all, where there are fewer.
+        How many features to show; all if there are fewer.
     ax : matplotlib Axes or None, default=None
-        Where to draw; None makes a figure whose size fits the numbers of rows and columns.
+        Where to draw; None makes a new figure.
+        Its size fits the numbers of rows and columns.
     cmap : str or matplotlib Colormap, default="Blues_r"
         From the colour of position 1 to that of the last one.
     names : sequence of str or None, default=None
-        What to call the features, in the order of the table's columns; None takes the table's
-        own names. Long ones are shortened in the middle.
+        Names of the features, in the order of the table's columns; None takes the table's own
+        names. Long ones are shortened in the middle.
 
     Returns
     -------
@@ -119,9 +120,9 @@ def plot_pairs(
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _lists(ranker: Any) -> tuple[FloatArray, list[str], IntArray]:
-    """Return positions in every list, the problems in words, and the order of the features."""
+    """Return positions in every list, the names of the problems, and the order of the features."""
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)
     if not all(hasattr(ranker, name) for name in ("positions_", "problems_", "order_")):
@@ -170,7 +171,7 @@ def _shorten_problems(problems: list[str], firsts: list[str]) -> list[str]:
 
 # ---- drawing -------------------------------------------------------------------------------------
 def _new_axes(rows: list[str], columns: list[str]) -> Any:
-    """Return axes of a new figure in which every cell and every name has room."""
+    """Return axes of a new figure that is large enough for every cell and every name."""
     import matplotlib.pyplot as plt
 
     cell = _column_width(len(columns))
@@ -186,7 +187,7 @@ def _column_width(n_problems: int) -> float:
 
 
 def _cell_size(ax: Any, shape: tuple[int, ...]) -> tuple[float, float]:
-    """Return height and width of a cell, with the layout as it is by now."""
+    """Return height and width of a cell in inches."""
     box = ax.get_window_extent()
     dpi = ax.figure.get_dpi()
     return box.height / dpi / shape[0], box.width / dpi / shape[1]
@@ -209,7 +210,7 @@ def _draw_separators(ax: Any, shape: tuple[int, ...], firsts: list[Any]) -> None
     ax.hlines(np.arange(1, n_rows) - 0.5, -0.5, n_columns - 0.5, **thin)
     ax.vlines(np.arange(1, n_columns) - 0.5, -0.5, n_rows - 0.5, **thin)
     changes = [k for k in range(1, n_columns) if firsts[k] != firsts[k - 1]]
-    if len(changes) < n_columns - 1:  # with one problem a class every line would be such
+    if len(changes) < n_columns - 1:  # with one problem for each class, every line would be grey
         ax.vlines(np.array(changes) - 0.5, -0.5, n_rows - 0.5, color="0.35", linewidth=0.9)
 
 
@@ -237,5 +238,5 @@ def _draw_colour_bar(ax: Any, image: Any, n_features: int) -> None:
     bar.set_label("position", fontsize=LARGEST, color=INK)
     bar.ax.tick_params(color=INK, labelcolor=INK)
     bar.ax.minorticks_off()
-    bar.ax.invert_yaxis()  # the best place on top, as in the lists
+    bar.ax.invert_yaxis()  # the best position on top, as in the lists
     bar.outline.set_visible(False)

@@ -28,22 +28,23 @@ from featly.plots.ranking import check_names
 __all__ = ["has_path", "plot_path"]
 
 WIDTH, HEIGHT = 4.6, 3.0
-MOST_LABELS = 60  # that a figure has room for
+MOST_LABELS = 60  # that fit into a figure
 
 
 def plot_path(
     ranker: Any, *, n_features: int = 10, names: Sequence[str] | None = None, ax: Any = None
 ) -> Any:
-    """Draw when each column was dropped, and what it was worth at that moment.
+    """Draw when each column was dropped, and its criterion at that moment.
 
     For an elimination, from all columns on the left to the last one on the right: a point is a
     column, at the number of columns left when its round began, as high as its criterion in that
-    round. The last to go are the best, and are named. The line joins the largest criterion that
-    was dropped in each round: where it rises steeply, the columns that are left begin to matter.
+    round. The columns dropped last are the best, and are named. The line joins the largest
+    criterion that was dropped in each round: where it rises steeply, the columns that are left
+    begin to matter.
 
-    For :class:`featly.AROM`, a point stands at the last iteration that a column took part in, as
-    high as the logarithm of its weight there; under each iteration is told how many columns were
-    left after it.
+    For :class:`featly.AROM`, a point is at the last iteration that a column took part in, as high
+    as the logarithm of its weight there; under each iteration is the number of columns left after
+    it.
 
     Parameters
     ----------
@@ -52,8 +53,9 @@ def plot_path(
     n_features : int, default=10
         How many of the best columns to name, up to 60.
     names : sequence of str or None, default=None
-        What to call the columns, in the order of the table; None takes the table's own names.
+        Names of the columns, in the order of the table; None takes the table's own names.
     ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def plot_path(
     steps = _read_steps(ranker)
     count = min(check_whole_number("n_features", n_features), len(steps.x))
     if count > MOST_LABELS:
-        raise ParameterError(f"n_features={n_features}: up to {MOST_LABELS} names have room")
+        raise ParameterError(f"n_features={n_features}: give at most {MOST_LABELS}")
     best = steps.order[:count]
     column_names = check_names(ranker, names, len(steps.x))
     labels = shown_names([column_names[f] for f in best.tolist()])
@@ -112,11 +114,11 @@ class _Steps:
 
 
 def has_path(ranker: Any) -> bool:
-    """Return whether a fitted method has what :func:`plot_path` draws."""
+    """Return whether a fitted method has a path for :func:`plot_path`."""
     return _is_elimination(ranker) or _is_iterative(ranker)
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _is_elimination(ranker: Any) -> bool:
     return all(hasattr(ranker, name) for name in ("round_", "criterion_", "order_"))
 
@@ -148,7 +150,8 @@ def _read_steps(ranker: Any) -> _Steps:
             "classes, or MulticlassSVMRFE"
         )
     raise ParameterError(
-        f"{kind} has no path, it ranks in one go: fit SVMRFE, MKLRFE, MulticlassSVMRFE or AROM"
+        f"{kind} has no path, because it ranks in one step: fit SVMRFE, MKLRFE, MulticlassSVMRFE "
+        "or AROM"
     )
 
 

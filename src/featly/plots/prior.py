@@ -27,7 +27,7 @@ from featly.study.prior_words import FIGURES, PriorReport
 __all__ = ["plot_prior"]
 
 SLOPES, DIFFERENCES = 1.5, 2.4  # widths; inches, as all lengths here
-LOOKS = {  # colour, line, and sign of what became of a column
+LOOKS = {  # colour, line, and sign of a column that came in, went out or stayed
     "came in": (colour(1), "-", "▲"),
     "went out": (colour(0), (0, (4, 1.5)), "▼"),
     "stayed": (FAINT, "-", ""),
@@ -35,15 +35,15 @@ LOOKS = {  # colour, line, and sign of what became of a column
 
 
 def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> Any:
-    """Draw what a prior changed: the ranks on the left, the figures on the right.
+    """Draw the effect of a prior: the ranks on the left, differences in quality on the right.
 
     Each line is a column, from its rank without the prior to its rank with it. ▲ came into the
     signature because of the prior, ▼ went out, * is favoured by it. The line across each side ends
     the signature: above it are the columns that are chosen.
 
     The figures on the right are differences, with minus without, at the size of the report, on
-    rows that the selection never saw. An interval across the line of 0 says that no difference can
-    be told.
+    rows that the selection never saw. An interval across the line of 0 shows no significant
+    difference.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> 
     n_features : int, default=30
         How many columns to show, those with the best rank in either list.
     ax : matplotlib Axes or None, default=None
-        Where to draw; the two parts are axes within it.
+        Where to draw; None makes a new figure.
+        The two parts are axes within it.
 
     Returns
     -------
@@ -66,8 +67,8 @@ def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> 
     >>> from featly.plots import plot_prior
     >>> from featly.study import prior_report
     >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["ill", "well"], 30)
-    >>> believing = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10}})
-    >>> report = prior_report(believing, X, y, size=5, splits=20)  # doctest: +SKIP
+    >>> with_prior = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10}})
+    >>> report = prior_report(with_prior, X, y, size=5, splits=20)  # doctest: +SKIP
     >>> ax = plot_prior(report, n_features=10)  # doctest: +SKIP
     """
     import_matplotlib("plot_prior")
@@ -103,7 +104,7 @@ def plot_prior(report: PriorReport, *, n_features: int = 30, ax: Any = None) -> 
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _select_rows(report: PriorReport, count: int) -> list[int]:
     best = np.minimum(report.rank_with, report.rank_without)
     order = np.lexsort([report.rank_with, best])
@@ -138,7 +139,7 @@ def _draw_slopes(
     ax: Any, report: PriorReport, rows: list[int], labels: list[list[str]], height: float
 ) -> None:
     sides = [report.rank_without, report.rank_with]
-    orders = [sorted(rows, key=lambda j, ranks=ranks: ranks[j]) for ranks in sides]
+    orders = [sorted(rows, key=ranks.__getitem__) for ranks in sides]
     positions = [{j: row for row, j in enumerate(order)} for order in orders]
     for j in rows:
         fate = _fate(report, j)
@@ -196,8 +197,8 @@ def _draw_differences(ax: Any, report: PriorReport) -> None:
     edge = max(np.abs(ax.get_xlim()).max(), 0.01)
     ax.set_xlim(-edge, edge)
     ax.locator_params(axis="x", nbins=5)
-    style = f"{report.size} columns, {report.n_splits} splits; filled: the interval leaves out 0"
+    text = f"{report.size} columns, {report.n_splits} splits; filled: the interval leaves out 0"
     ax.annotate(
-        wrap_text(style, inches(ax)[0]), (0.0, 1.0), (0, 5), xycoords="axes fraction",
+        wrap_text(text, inches(ax)[0]), (0.0, 1.0), (0, 5), xycoords="axes fraction",
         textcoords="offset points", va="bottom", fontsize=SMALL, color=INK, annotation_clip=False,
     )  # fmt: skip

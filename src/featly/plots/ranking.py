@@ -32,7 +32,7 @@ __all__ = ["check_names", "plot_ranking"]
 
 WIDTH = 3.6
 BAR = 0.68  # of the height of a row
-MANY_TIMES = 1000.0  # scores that differ by more than this are drawn on a logarithmic axis
+MANY_TIMES = 1000.0  # ratio of scores above which the axis is logarithmic
 
 
 def plot_ranking(
@@ -44,25 +44,25 @@ def plot_ranking(
 ) -> Any:
     """Draw the scores of the best columns, best first, with the kind of each.
 
-    Filled bars are selected, hollow ones are not. Colour and hatching tell the kind of a column.
-    Scores that span more than three orders of magnitude, all of them positive, stand on a
-    logarithmic axis, as points on a stem: bars would have no foot there. An infinite score reaches
-    the edge and carries the sign ∞.
+    Filled bars are selected, hollow ones are not. Colour and hatching show the kind of a column.
+    Positive scores that span more than three orders of magnitude have a logarithmic axis and are
+    points on a stem, because a bar would have no zero to begin at. An infinite score reaches the
+    edge and has the sign ∞.
 
-    A score says how a method ranks, not how sure the rank is. :func:`plot_frequencies` shows how
-    often a column comes back when rows change.
+    A score does not show how sure a rank is. :func:`plot_frequencies` shows how often a column is
+    chosen again when rows change.
 
     Parameters
     ----------
     ranker : Ranker or SubsetSelector
-        Fitted. A method that chooses a subset is drawn with what its ``table()`` tells of every
-        column, or, where that is nothing, with the order of choice.
+        Fitted. A method that chooses a subset is drawn with the first statistic of its ``table()``
+        or, if it has none, with the order of choice.
     n_features : int, default=30
-        How many columns to show; all, where there are fewer.
+        How many columns to show; all if there are fewer.
     names : sequence of str or None, default=None
-        What to call the columns, in the order of the table; None takes the table's own names.
+        Names of the columns, in the order of the table; None takes the table's own names.
     ax : matplotlib Axes or None, default=None
-        Where to draw; None makes a figure in which every row has room.
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -108,7 +108,7 @@ class _Rows:
     measure: str
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _read_rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
     if hasattr(ranker, "fit"):
         check_is_fitted(ranker)
@@ -136,7 +136,7 @@ def _read_rows(ranker: Any, count: int, names: Sequence[str] | None) -> _Rows:
 
 
 def _subset_scores(ranker: Any, kind: str) -> tuple[FloatArray, str]:
-    """Return a selector's statistic of every column, else how early each was chosen."""
+    """Return a selector's statistic of every column, else the order of choice."""
     for name in getattr(ranker, "_extra", ()):
         values = np.asarray(getattr(ranker, f"{name}_"))
         if values.dtype.kind in "fiu" and name != "p_value":
@@ -147,7 +147,7 @@ def _subset_scores(ranker: Any, kind: str) -> tuple[FloatArray, str]:
 
 
 def check_names(ranker: Any, names: Sequence[str] | None, n_features: int) -> Sequence[str]:
-    """Return the names of all columns, as given or as fitted."""
+    """Return the names of all columns: the given ones, or those of the fitted table."""
     if names is None:
         return list(ranker._names())
     if isinstance(names, str) or len(names) != n_features:
@@ -205,7 +205,7 @@ def _draw_bar(ax: Any, row: int, end: float, kind: str, selected: bool) -> None:
 
 
 def _use_plain_powers(ax: Any) -> None:
-    """Write powers of ten without formulas, which a name could be taken for."""
+    """Write powers of ten as plain numbers."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -220,8 +220,10 @@ def _draw_legend(ax: Any, rows: _Rows) -> None:
     if len(shown_kinds) > 1:
         for kind in shown_kinds:
             at = KINDS.index(kind)
-            look = {"facecolor": colour(at), "hatch": 2 * HATCHES[at], "edgecolor": "white"}
-            handles.append(Patch(label=kind, linewidth=0, **look))
+            handles.append(
+                Patch(label=kind, linewidth=0, facecolor=colour(at), hatch=2 * HATCHES[at],
+                      edgecolor="white")
+            )  # fmt: skip
     if len(set(rows.selected.tolist())) > 1:
         handles.append(Patch(facecolor=INK, edgecolor=INK, label="selected"))
         handles.append(Patch(facecolor="none", edgecolor=INK, linewidth=0.8, label="not selected"))

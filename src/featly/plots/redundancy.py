@@ -27,8 +27,8 @@ from featly.plots.canvas import (
 
 __all__ = ["plot_redundancy"]
 
-OPTIMAL_UP_TO = 300  # columns whose leaves are ordered as well as can be, which takes p^2 log p
-ALL_NAMED = 100  # columns up to which every one has its name
+OPTIMAL_UP_TO = 300  # columns up to which the leaves are ordered optimally, in p^2 log p steps
+ALL_NAMED = 100  # columns up to which every one is named
 SIDE = 6.0  # of a map of more columns than that; inches, as all lengths here
 STRIP = 0.55  # the dendrogram
 TOLERANCE = 1e-6
@@ -41,24 +41,25 @@ def plot_redundancy(
     threshold: float | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw how strongly columns go together, those that say the same side by side.
+    """Draw the associations of all pairs of columns, with similar columns side by side.
 
-    Columns are ordered by average linkage on 1 - association, whose tree stands on the right. A
-    dark square on the diagonal is a group of columns that could stand for one another: a method
-    that picks one of them need not pick the rest. With a threshold, groups whose mean association
-    reaches it are outlined. Beyond 100 columns the groups are named after their first member, and
-    not every column.
+    Columns are ordered by average linkage on 1 - association, whose tree is on the right. A dark
+    square on the diagonal is a group of columns that could replace one another: a method that picks
+    one of them need not pick the others. With a threshold, groups whose mean association reaches it
+    are outlined. Beyond 100 columns, groups are named after their first member instead of every
+    column.
 
     Parameters
     ----------
     associations : array of shape (n_columns, n_columns)
         Symmetric, from 0 to 1: absolute correlations, symmetric uncertainties. NaN counts as 0.
     names : sequence of str
-        One a column.
+        Names of the columns.
     threshold : float or None, default=None
-        Above 0, up to 1: from which mean association on columns are a group.
+        Mean association from which columns are a group; above 0, up to 1. None outlines no group.
     ax : matplotlib Axes or None, default=None
-        Where to draw the map; the tree and the scale stand to its right.
+        Where to draw; None makes a new figure.
+        The tree and the scale are to the right of the map.
 
     Returns
     -------
@@ -108,7 +109,7 @@ def plot_redundancy(
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _check_associations(associations: npt.ArrayLike) -> FloatArray:
     try:
         matrix = np.array(associations, dtype=np.float64)
@@ -206,7 +207,7 @@ def _group_name(rows: list[str], group: tuple[int, int]) -> str:
 
 
 def _name_groups(ax: Any, rows: list[str], groups: list[tuple[int, int]]) -> None:
-    """Name the largest groups, as many as have room; without groups, some columns."""
+    """Name the largest groups, as many as fit; without groups, some columns."""
     ax.set_yticks([])
     width, height = inches(ax)
     line_height = 1.3 * SMALL / POINTS / height

@@ -30,12 +30,12 @@ from featly.plots.columns import Column, jitter, open_columns, quantiles, read_c
 __all__ = ["plot_scatter"]
 
 SIDE = 3.4
-LEVEL, CELL = 0.5, 0.75  # room for a level, and where both columns have some; inches, as all
-MARGIN = 0.075  # of an axis, where rows without a value stand
+LEVEL, CELL = 0.5, 0.75  # inches for a level if one column has levels, and if both have
+MARGIN = 0.075  # share of an axis for rows with a missing value
 MOST_POINTS = 4000
-LANES = 4  # classes up to which each has a lane of its own beside a level
+LANES = 4  # classes up to which each has a lane of its own in a level
 CLOUDS = 6  # classes up to which each has its ellipse
-GOLDEN, OTHER = 0.6180339887498949, 0.41421356237309515
+GOLDEN, OTHER = 0.6180339887498949, 0.41421356237309515  # strides of the offsets on both axes
 HALF = 1.1774  # standard deviations around the middle half of a Gaussian cloud
 
 
@@ -50,8 +50,8 @@ def plot_scatter(
 ) -> Any:
     """Draw two columns against each other, classes by colour and marker.
 
-    Rows of a level are moved apart a little, the same way in every drawing. A row without a value
-    stands in the margin of that axis.
+    Rows of a level are moved apart a little, the same way in every drawing. A row with a missing
+    value is in the margin of that axis.
 
     Parameters
     ----------
@@ -59,16 +59,18 @@ def plot_scatter(
     y : sequence
         The class of every row.
     features : two columns
-        Names or positions: what goes right, and what goes up.
+        Names or positions: first the horizontal, then the vertical axis.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
     individuals : bool, default=True
-        False draws no row. Of two columns of numbers, each class becomes a cross, from quartile to
-        quartile with the median in the middle, and up to 6 classes have an ellipse around their
-        middle half. Of a column of levels, a cross a class and level; of two, a marker as large as
-        the number of rows, which up to 4 classes is written beside it, rounded to 5. Groups of
-        fewer than 20 rows are left out, and said to be; counts under 5 are told as "<5".
+        False draws no single row. For two columns of numbers, each class becomes a cross, from
+        quartile to quartile with the median in the middle, and up to 6 classes have an ellipse
+        around their middle half. For a column of levels, there is a cross for each class and level;
+        for two, a marker as large as the number of rows, which for up to 4 classes is written
+        beside it, rounded to 5. Groups of fewer than 20 rows are left out, with a note; counts
+        under 5 are "<5".
     ax : matplotlib Axes or None, default=None
+        Where to draw; None makes a new figure.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def plot_scatter(
     return ax
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _note_text(pair: list[Column], codes: IntArray, individuals: bool, groups: list[Any]) -> str:
     parts = [] if individuals else ["no single rows: figures rounded, counts to 5"]
     n_neither = int((~pair[0].present & ~pair[1].present).sum())
@@ -148,7 +150,7 @@ def _class_label(name: str, number: int, individuals: bool) -> str:
 
 
 def _groups(pair: list[Column], codes: IntArray, n_classes: int) -> list[Any]:
-    """Return class, level of each column of levels (or None), and rows of every group."""
+    """Return class, level in each column (None for numbers), and rows of every group."""
     complete = pair[0].present & pair[1].present
     levels = [range(len(column.levels)) if column.levels is not None else [None] for column in pair]
     groups = []
@@ -179,14 +181,14 @@ def _make_axes(pair: list[Column], labels: list[str], note_text: str) -> Any:
 
 
 def _needs_turning(column: Column, width: float) -> bool:
-    """Return whether names of levels need more room than there is beside each other."""
+    """Return whether the names of levels are too long to fit beside each other."""
     levels = column.levels
     return levels is not None and text_width(levels) > 0.9 * width / max(len(levels), 1)
 
 
 def _positions(column: Column, rows: Any) -> FloatArray:
     """Return positions of rows along one axis; missing values lie in the margin below."""
-    values = column.values[rows].copy()
+    values: FloatArray = column.values[rows].copy()
     is_missing = np.isnan(values)
     if column.levels is None:
         low, high = _range(column)
@@ -281,7 +283,7 @@ def _ellipse(spread: FloatArray, rho: float) -> FloatArray:
 
 
 def _draw_counts(ax: Any, pair: list[Column], codes: IntArray, n_classes: int) -> None:
-    """Draw numbers of rows, a line a class within every cell."""
+    """Draw numbers of rows, with a line for each class within every cell."""
     share = 0.4 if n_classes < 4 else 0.66  # of a cell that its classes take
     shape = len(pair[0].levels or []), len(pair[1].levels or [])
     table = np.zeros((n_classes, *shape), np.int64)
@@ -308,7 +310,7 @@ def _set_axis(ax: Any, axis_name: str, column: Column, individuals: bool) -> Non
     has_missing = individuals and bool((~column.present).any())
     if column.levels is None:
         low, high = _range(column)
-        if not individuals:  # the range of what is drawn, which tells no extreme
+        if not individuals:  # the range of the lines, which gives away no extreme
             lines = [
                 line.get_xdata() if axis_name == "x" else line.get_ydata() for line in ax.lines
             ]
@@ -338,8 +340,8 @@ def _set_ticks_with_missing(ax: Any, axis_name: str, low: float, high: float) ->
 
     at = low - (high - low) * MARGIN
     length = inches(ax)[0 if axis_name == "x" else 1]
-    word_length = 0.4 if axis_name == "x" else 0.14  # inches that the word needs
-    ticks = MaxNLocator(6).tick_values(low, high)
+    word_length = 0.4 if axis_name == "x" else 0.14  # inches for the word "missing"
+    ticks = np.asarray(MaxNLocator(6).tick_values(low, high), np.float64)
     is_near = (ticks - at) / (high - low) * length < word_length
     ticks = ticks[~is_near & (ticks <= high + 0.05 * (high - low))]
     set_ticks = ax.set_xticks if axis_name == "x" else ax.set_yticks
@@ -347,7 +349,7 @@ def _set_ticks_with_missing(ax: Any, axis_name: str, low: float, high: float) ->
 
 
 def _draw_margins(ax: Any, pair: list[Column]) -> None:
-    """Draw lines between rows without a value and the others."""
+    """Draw lines between the rows with a missing value and the others."""
     line = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (3, 2)), "zorder": 1}
     for draw, column in zip((ax.axvline, ax.axhline), pair, strict=True):
         if not column.present.all():

@@ -1,4 +1,4 @@
-"""Single columns of any table as people see them: numbers, or levels by name."""
+"""Single columns of any table as numbers, or as levels with their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from featly.table.schema import Columns, Schema
 
 __all__ = ["MOST_LEVELS", "Column", "few_levels", "open_any", "read_column", "read_columns"]
 
-MOST_LEVELS = 12  # that are shown one by one; the rarest others are one
+MOST_LEVELS = 12  # shown one by one; of more, the rarest are merged
 NUMBERED_LEVELS = 20  # different values up to which an ordinal column of numbers has levels
 
 
@@ -29,11 +29,11 @@ class Column:
     position : int
     name, kind : str
     numbers : float array or None
-        Of continuous columns, and of ordinal ones with many steps; missing as NaN.
+        Values of continuous columns, and of ordinal ones with many levels; NaN is a missing value.
     codes : int array or None
-        Of columns with levels, 0 where missing.
+        Codes of columns with levels; 0 is a missing value.
     levels : list of str
-        What the codes 1, 2, ... stand for.
+        Names of the codes 1, 2, ...
     """
 
     position: int
@@ -97,9 +97,9 @@ def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
 
 
 def few_levels(column: Column, *, ordered: bool = False) -> tuple[IntArray, list[str], int]:
-    """Return codes, names of the levels, and how many rare levels became the last of them.
+    """Return codes, names of the levels, and how many rare levels were merged into the last code.
 
-    Those of an ordered column are all kept.
+    No levels of an ordered column are merged.
     """
     assert column.codes is not None
     counts = np.bincount(column.codes, minlength=len(column.levels) + 1)[1:]

@@ -17,8 +17,8 @@ from featly.learners.tree_text import TreeWords
 
 __all__ = ["plot_tree"]
 
-MOST_ROWS = 100  # what a page can still show
-MOST_DEPTH = 12  # that is followed unasked
+MOST_ROWS = 100  # rows that fit on a page
+MOST_DEPTH = 12  # depth of the picture if no other is given
 LONGEST = 28  # letters of a name
 ROW = 0.235  # height of a row; inches, as all lengths here
 SPACE = 0.068  # after a text
@@ -27,28 +27,27 @@ MARGIN = 0.1
 PRINT, SMALLEST = 8.0, 2.0  # points
 POINTS = 72.0  # in an inch
 PALEST = 0.12  # colour of a leaf in which no class is more frequent than the others
-NOBODY = 1e-6  # weight of an empty leaf
+NOBODY = 1e-6  # weight below which a leaf is empty
 
 
 def plot_tree(tree: C45, ax: Any = None, max_depth: int | None = None) -> Any:
     """Draw a decision tree, root on the left, a row for each leaf.
 
-    A node is named after its column, a line carries the value or the levels that lead along it. A
-    leaf tells its class, the weight of its training rows and, after a stroke, that of the rows with
-    another class; the purer, the stronger its colour, which stands for the class. Levels without a
-    training row share one leaf. Where the tree goes on beyond the picture, the number of nodes is
-    told that are left out.
+    A node has the name of its column, a line the value or the levels that lead along it. A leaf has
+    its class, the weight of its training rows and, after a stroke, that of the rows with another
+    class; its colour stands for the class, and is stronger the purer the leaf is. Levels without a
+    training row share one leaf. A part of the tree that is left out is replaced by the number of
+    its nodes.
 
     Parameters
     ----------
     tree : C45
         Fitted.
     ax : matplotlib Axes or None, default=None
-        Where to draw; None makes a figure whose size fits the tree. In axes that are too small for
-        it the print shrinks.
+        Where to draw; None makes a new figure.
+        Its size fits the tree. In axes that are too small for the tree, the print shrinks.
     max_depth : int or None, default=None
-        How many splits to follow; None follows 12, or as many as make
-        100 rows.
+        How many splits to follow; None follows 12, or as many as make 100 rows.
 
     Returns
     -------
@@ -73,7 +72,7 @@ def plot_tree(tree: C45, ax: Any = None, max_depth: int | None = None) -> Any:
     if not isinstance(tree, C45):
         raise ParameterError(f"plot_tree draws a C45, not a {type(tree).__name__}")
     check_is_fitted(tree)
-    picture = _picture(tree._tree, tree._words(), max_depth)
+    picture = _picture(tree._tree, tree._tree_words(), max_depth)
     colours = _leaf_colours()
     _measure(picture)
     lefts, width = _text_columns(picture)
@@ -100,7 +99,7 @@ class _Item:
     depth: int
     test: str  # on the line that leads to it
     text: str
-    label: int  # its class, -1 where it has none
+    label: int  # its class; -1 if it has none
     purity: float
     above: "_Item | None"
     row: float = 0.0
@@ -109,7 +108,7 @@ class _Item:
     below: list["_Item"] = field(default_factory=list)
 
 
-# ---- what is drawn -------------------------------------------------------------------------------
+# ---- content -------------------------------------------------------------------------------------
 def _picture(tree: Tree, words: TreeWords, max_depth: int | None) -> list[_Item]:
     """Return the items, parents before children, with a row for each leaf."""
     if max_depth is not None:

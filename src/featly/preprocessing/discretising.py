@@ -1,8 +1,7 @@
 r"""Base class of the discretisers: reading, checking and output.
 
-Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`; where
-the cut points are put is told by the subclasses. The loops are in
-:mod:`featly.core.counts.discretise` and
+Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`; the
+subclasses define the cut points. The loops are in :mod:`featly.core.counts.discretise` and
 :mod:`featly.core.counts.mdlp`.
 """
 
@@ -11,13 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
-from featly.basics.typing import AnyArray, FloatArray
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source
@@ -39,11 +38,11 @@ __all__ = ["Discretiser"]
 
 
 COLUMN_BLOCK = 256
-CHECK_VALUES = 1 << 18  # values that are looked at together
+CHECK_VALUES = 1 << 18  # values that are checked at once
 
 
 class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Base of the transformers that cut numbers into intervals; a subclass gives the rule."""
+    """Base of the transformers that cut numbers into intervals; a subclass defines the rule."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         ----------
         X : data frame, array or sparse matrix
         y : ignored
-            It is there for pipelines.
+            For pipelines.
 
         Returns
         -------
@@ -87,8 +86,8 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         rule = self.cut_rule()
         if self.missing not in ("level", "spread"):
             raise ParameterError(
-                f"missing={self.missing!r}: give 'level', a level of its own, or 'spread', a gap "
-                "that stays one"
+                f"missing={self.missing!r}: give 'level', a level of its own, or 'spread', which "
+                "leaves it missing"
             )
         if not isinstance(self.ordered, bool | np.bool_):
             raise ParameterError(f"ordered={self.ordered!r}: give True or False")
@@ -99,7 +98,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
             source = self._fit_mixed(X)
         else:
             source = self._source(self._validate_table(plain, reset=True))
-            self._reader = MixedReader(None)  # for frames with the same columns, later
+            self._reader = MixedReader(None)  # for later frames with these columns
             self._reader.fit(np.zeros((1, self.n_features_in_)), self)
             self._kinds = np.full(self.n_features_in_, CONTINUOUS)
             self._numeric = np.arange(self.n_features_in_)
@@ -113,7 +112,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         return self
 
     def _fit_mixed(self, X: Any) -> DenseSource:
-        """Read a table of columns of several kinds; note which of them are cut."""
+        """Read a table with columns of several kinds, and set which of them are cut."""
         self._reader = MixedReader(self.schema)
         rows = self._reader.fit(X, self)
         table = open_table(X) if is_frame(X) else self._array_table(X)
@@ -125,14 +124,14 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         counts = np.zeros(self.n_features_in_, np.int64)
         counts[self._numeric] = cuts.counts
         self._cuts = Cuts(cuts.values, np.concatenate([[0], np.cumsum(counts)]))
-        self.n_levels_ = counts + 1
+        self.n_levels_: IntArray = counts + 1
         for column, levels in zip(self._reader.categorical, self._reader.levels, strict=True):
             if self._kinds[column] == CATEGORICAL:
                 self.n_levels_[column] = len(levels)
 
     # ---- reading ----------------------------------------------------------------------------
     def _numeric_array(self, X: Any) -> Any:
-        """Return an array or sparse matrix of numbers only as it is, None for anything else."""
+        """Return an array or sparse matrix of numbers unchanged; None for anything else."""
         refuse_shapes(X)
         if self.schema is not None or is_frame(X):
             return None
@@ -162,23 +161,23 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     def _source(self, X: Any) -> CSCSource | DenseSource:
         source = read(X, Schema(), self.n_jobs, integers=True).source
         if isinstance(source, CSCSource):
-            place = _find_infinite(source.matrix.data[:, None], self.n_jobs)
-            if place is not None:
-                column = np.searchsorted(source.matrix.indptr, place[0], side="right") - 1
-                _refuse_infinite(source.matrix.indices[place[0]], column)
+            cell = _find_infinite(source.matrix.data[:, None], self.n_jobs)
+            if cell is not None:
+                column = np.searchsorted(source.matrix.indptr, cell[0], side="right") - 1
+                _refuse_infinite(source.matrix.indices[cell[0]], column)
             return source
         assert isinstance(source, DenseSource)
         if source.values.dtype.kind == "f":
-            place = _find_infinite(source.values, self.n_jobs)
-            if place is not None:
-                _refuse_infinite(*place)
+            cell = _find_infinite(source.values, self.n_jobs)
+            if cell is not None:
+                _refuse_infinite(*cell)
         return source
 
     def _numbers(self, rows: MixedRows) -> DenseSource:
         """Return the columns that are cut.
 
-        One without any value in the training rows is among them: the reader has it as codes, for
-        it could meet text.
+        A column without any value in the training rows is among them. The reader has it as codes,
+        because other rows could have text there.
         """
         if len(self._reader.numeric) == len(self._numeric):
             return DenseSource(rows.numbers, n_jobs=self.n_jobs)
@@ -219,7 +218,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         rows = self._reader.read(X, self)
         codes, _ = cut_codes(self._numbers(rows), self._numeric_cuts(), self.n_jobs)
         for column, column_codes in zip(self._reader.categorical, rows.codes, strict=True):
-            if self._kinds[column] != CATEGORICAL:  # empty in fit: one level for whatever comes
+            if self._kinds[column] != CATEGORICAL:  # no value in fit: any value is one level
                 codes[np.searchsorted(self._numeric, column)] = column_codes > 0
         if is_frame(X):
             return self._as_frame(X, codes)
@@ -240,7 +239,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         return write_levels(frame, self._numeric.tolist(), codes, names, ordered=bool(self.ordered))
 
     def _as_array(self, X: Any, codes: AnyArray) -> AnyArray:
-        """Return numbers of the intervals beside the columns that are categorical."""
+        """Return numbers of the intervals, beside the categorical columns as they are."""
         numbers = self._as_numbers(codes, np.float64)
         if len(self._numeric) == self.n_features_in_:
             return numbers
@@ -252,7 +251,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         return out
 
     def _as_numbers(self, codes: AnyArray, dtype: type) -> AnyArray:
-        """Return codes from 0, rows x columns; missing ones are after the last, or NaN."""
+        """Return codes from 0, rows x columns; missing values are the last level, or NaN."""
         out: AnyArray = np.empty(codes.shape[::-1], dtype)
 
         def write_block(block: tuple[int, int]) -> None:
@@ -311,15 +310,15 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
 def _find_infinite(values: AnyArray, n_jobs: int | None) -> tuple[int, int] | None:
     """Return row and column of an infinite value, if there is one."""
-    turned = not values.flags.c_contiguous
-    lines = values.T if turned else values
+    transposed = not values.flags.c_contiguous
+    lines = values.T if transposed else values
     blocks = split(len(lines), max(1, CHECK_VALUES // max(1, lines.shape[1])))
     has_infinite = run_blocks(lambda block: np.isinf(lines[slice(*block)]).any(), blocks, n_jobs)
     if not any(has_infinite):
         return None
     begin, end = blocks[int(np.argmax(has_infinite))]
     line, position = np.argwhere(np.isinf(lines[begin:end]))[0] + (begin, 0)
-    return (position, line) if turned else (line, position)
+    return (position, line) if transposed else (line, position)
 
 
 def _refuse_infinite(row: Any, column: Any) -> None:

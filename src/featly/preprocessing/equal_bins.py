@@ -1,10 +1,10 @@
-r"""A given number of intervals, of the same width or with as many values.
+r"""A given number of intervals, of equal width or with equal numbers of values.
 
 .. math::
 
     t_j = \min x + j (\max x - \min x) / n, \qquad j = 1, \dots, n - 1
 
-or the places between two values nearest to the j/n quantiles. Dougherty, J., Kohavi, R. and Sahami,
+or the cuts between two values nearest to the j/n quantiles. Dougherty, J., Kohavi, R. and Sahami,
 M. (1995), Supervised and unsupervised discretization of continuous features, *ICML-95*, 194-202.
 """
 
@@ -45,25 +45,27 @@ class EqualWidth(_EqualBins):
     n_bins : int, default=10
         Number n of intervals.
     missing : {"level", "spread"}, default="level"
-        What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
-        stays a gap. See :class:`featly.preprocessing.MDLP`.
+        How missing values are coded. "level": every column has a last level "missing". "spread":
+        they stay missing. See :class:`featly.preprocessing.MDLP`.
     ordered : bool, default=True
-        Whether the levels of a frame's columns have an order for what comes after. See
+        Whether the levels of a frame's columns have an order. See
         :class:`featly.preprocessing.MDLP`.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not.
     n_jobs : int or None, default=None
-        Number of threads; None is all cores.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
     cuts_ : list of arrays
         The cut points of every column, rising; empty for categorical ones.
     n_levels_ : int array of shape (n_features,)
-        Number of intervals of every column, or of levels of a categorical one; gaps not counted.
+        Number of intervals of every column, or of levels of a categorical one, without that of
+        missing values.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     References
     ----------
@@ -88,37 +90,39 @@ class EqualWidth(_EqualBins):
 
 
 class EqualFrequency(_EqualBins):
-    """Cut numbers into intervals with as many values each.
+    """Cut numbers into intervals with equal numbers of values.
 
-    Equal values are never divided: from below, each interval aims at (values left) / (intervals
-    left) and ends at the place between two different values that is nearest, the upper one of two
-    as near. There may be fewer intervals than `n_bins` then. A cut is in the middle between two
-    values.
+    Equal values are never divided. From below, each interval aims at (remaining values) /
+    (remaining intervals), and ends at the nearest boundary between two different values, the upper
+    one of two that are equally near. There may be fewer intervals than `n_bins`. A cut is in the
+    middle between two values.
 
     Parameters
     ----------
     n_bins : int, default=10
         Number of intervals.
     missing : {"level", "spread"}, default="level"
-        What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
-        stays a gap. See :class:`featly.preprocessing.MDLP`.
+        How missing values are coded. "level": every column has a last level "missing". "spread":
+        they stay missing. See :class:`featly.preprocessing.MDLP`.
     ordered : bool, default=True
-        Whether the levels of a frame's columns have an order for what comes after. See
+        Whether the levels of a frame's columns have an order. See
         :class:`featly.preprocessing.MDLP`.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not.
     n_jobs : int or None, default=None
-        Number of threads; None is all cores.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
     cuts_ : list of arrays
         The cut points of every column, rising; empty for categorical ones.
     n_levels_ : int array of shape (n_features,)
-        Number of intervals of every column, or of levels of a categorical one; gaps not counted.
+        Number of intervals of every column, or of levels of a categorical one, without that of
+        missing values.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     References
     ----------

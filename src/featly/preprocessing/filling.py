@@ -1,13 +1,13 @@
-"""Missing values filled plainly, for methods that need complete columns."""
+"""Missing values filled with medians or a level, for methods that need complete columns."""
 
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import DataError
+from featly.basics.estimators import BaseEstimator, TransformerMixin
 from featly.table.frames import is_frame, library_of
 
 __all__ = ["Filler", "fill_missing"]
@@ -18,18 +18,18 @@ LEVEL = "missing"
 class Filler(TransformerMixin, BaseEstimator):
     """Fill missing values: numbers with their median, text with the level ``"missing"``.
 
-    Medians are those of the rows that ``fit`` has seen, so that inside an evaluation the test rows
-    are filled with what the training rows say. A column of numbers without any value becomes 0.
+    Medians are those of the training rows; in an evaluation the test rows are filled with them too.
+    A column of numbers without any value becomes 0.
 
     Parameters
     ----------
     columns : sequence of int or None, default=None
-        Positions of the columns to fill, where it is known which have gaps; None is all.
+        Positions of the columns to fill, if it is known which have missing values; None is all.
 
     Attributes
     ----------
     medians_ : dict of int to float
-        By position.
+        Medians of the columns of numbers, by position.
 
     Examples
     --------
@@ -56,8 +56,8 @@ class Filler(TransformerMixin, BaseEstimator):
         self
         """
         _check_library(X)
-        self.n_features_in_ = X.shape[1]
-        self.medians_ = {}
+        self.n_features_in_: int = X.shape[1]
+        self.medians_: dict[Any, Any] = {}
         for position in self._positions():
             median = _median(X, position)
             if median is not None:
@@ -120,8 +120,7 @@ class Filler(TransformerMixin, BaseEstimator):
 def fill_missing(X: Any) -> tuple[Any, list[int]]:
     """Fill missing values: numbers with their median, text with the level ``"missing"``.
 
-    It uses all rows that it is given. Inside an evaluation, fit a :class:`Filler` to the training
-    rows instead.
+    It uses all rows. In an evaluation, fit a :class:`Filler` to the training rows instead.
 
     Parameters
     ----------
@@ -132,7 +131,7 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
     X_filled : frame or array
         Complete columns are shared with X, not copied.
     columns : list of int
-        Positions of the columns that had gaps. A column without any value becomes 0.
+        Positions of the columns that had missing values. A column without any value becomes 0.
 
     Examples
     --------
@@ -151,11 +150,13 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
 def _check_library(X: Any) -> None:
     library = library_of(X)
     if library not in (None, "polars"):
-        raise DataError(f"gaps are filled in arrays and polars frames, this is one of {library}")
+        raise DataError(
+            f"missing values are filled in arrays and polars frames, X is of {library}: convert it"
+        )
 
 
 def _columns_with_missing(X: Any) -> list[int]:
-    """Return the columns with missing values: medians of the others are not needed."""
+    """Return the columns with missing values; medians of the others are not needed."""
     if not is_frame(X):
         incomplete: list[int] = np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
         return incomplete

@@ -10,8 +10,8 @@ from featly.table.frames import library_of
 
 __all__ = ["MISSING", "in_library", "interval_names", "write_levels"]
 
-MISSING = "missing"  # the name of the level of gaps
-DIGITS = 10  # of a cut point in a name, unless two would look the same
+MISSING = "missing"  # name of the level of missing values
+DIGITS = 10  # of a cut point in a name, more if two names would be equal
 
 
 def interval_names(cuts: FloatArray) -> list[str]:
@@ -64,13 +64,13 @@ def write_levels(
         Of pandas (Categorical), polars (Enum), pyarrow (dictionary) or, through pyarrow, another
         library that narwhals knows. It is not changed.
     positions : sequence of int
-        Which columns.
+        The columns to replace.
     codes : uint8 or uint16 array of shape (n_columns, n_rows)
-        0 is a gap, 1 the first level.
+        0 is a missing value, 1 the first level.
     names : sequence of sequences of str
         The levels of each column.
     ordered : bool, default=True
-        Whether they have an order. The Enum of polars always has one.
+        Whether the levels have an order. The Enum of polars always has one.
 
     Examples
     --------

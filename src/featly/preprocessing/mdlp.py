@@ -22,8 +22,8 @@ __all__ = ["MDLP"]
 class MDLP(Discretiser):
     r"""Cut numbers where the entropy of the classes falls most, as long as it pays.
 
-    Of all places between two values of a column, the one that leaves the least entropy H of the
-    classes is cut; then both parts are cut in the same way. A cut is made only if
+    A column is cut between the two values where the least entropy H of the classes remains; then
+    both parts are cut in the same way. A cut is made only if
 
     .. math::
 
@@ -31,47 +31,49 @@ class MDLP(Discretiser):
         k H(S) + k_1 H(S_1) + k_2 H(S_2)
 
     bits, where k, k_1 and k_2 are the numbers of classes in the set S and in its parts: a
-    description with the cut must be shorter than one without. A column that tells nothing of the
-    classes gets no cut and one level. A cut is in the middle between two values; the lowest of
+    description with the cut must be shorter than one without. A column that tells nothing about the
+    classes has no cut and one level. A cut is in the middle between two values; the lowest of
     equally good ones is taken. Cut points are those of Weka's supervised Discretize, with
     ``encoding="distinct"`` those of its option ``-E``.
 
     Entropies are compared as whole numbers, so neither the order of the rows nor the names of the
-    classes have a say.
+    classes matter.
 
     Parameters
     ----------
     encoding : {"rows", "distinct"}, default="rows"
-        How a cut is coded in the description. "rows": as one of :math:`|S| - 1` places, as Fayyad
-        and Irani have it, and Weka's Discretize. "distinct": as one of the places between the
-        different values of S, which are fewer where values repeat, so that more cuts pay. Weka's
-        evaluators of attributes and subsets use it (``-E``), and so do featly's filters by
+        How a cut is coded in the description. "rows": as one of :math:`|S| - 1` positions, as in
+        Fayyad and Irani and in Weka's Discretize. "distinct": as one of the positions between the
+        different values of S, which are fewer if values repeat, so more cuts are made. Weka's
+        evaluators of attributes and subsets use it (``-E``), and so do featly's filters with
         ``discretizer="mdlp"``.
     missing : {"level", "spread"}, default="level"
-        What becomes of a gap. "level": every column has a last level "missing", whether the
-        training rows have gaps or not, so that new rows with gaps have a place. "spread": a gap
-        stays a gap, and filters with ``missing="spread"`` count it over the levels in proportion.
-        Gaps have no say in the cut points.
+        How missing values are coded. "level": every column has a last level "missing", even if the
+        training rows have no missing values, so that those of new rows have a level. "spread": they
+        stay missing, and filters with ``missing="spread"`` spread them over the levels in
+        proportion. Missing values have no influence on the cut points.
     ordered : bool, default=True
-        Whether what comes after may use the order of the intervals. False makes plain categories
-        of them, for learners that shall count levels instead of comparing numbers, as naive Bayes
-        does and as trees do that split into one branch a level. For frames only: an array has no
-        kinds. (featly reads the Enum of polars, which has an order, as categories either way.)
+        Whether the intervals are ordered categories. False makes plain categories of them, for
+        learners that should count levels instead of comparing numbers, such as naive Bayes and
+        trees with one branch a level. For frames only: an array has no kinds. (featly reads the
+        Enum of polars, which has an order, as categories either way.)
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell. Continuous and ordinal columns are cut
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not. Continuous and ordinal columns are cut
         (levels of ordinal text count from 0), categorical ones stay as they are.
     n_jobs : int or None, default=None
-        Number of threads; None is all cores.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
     cuts_ : list of arrays
         The cut points of every column, rising; empty for categorical ones.
     n_levels_ : int array of shape (n_features,)
-        Number of intervals of every column, or of levels of a categorical one; gaps not counted.
+        Number of intervals of every column, or of levels of a categorical one, without that of
+        missing values.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     See Also
     --------
@@ -132,7 +134,7 @@ class MDLP(Discretiser):
         ----------
         X : data frame, array or sparse matrix
         y : sequence of shape (n_rows,)
-            The class of every row; it is needed.
+            The class of every row; required.
 
         Returns
         -------

@@ -13,36 +13,38 @@ __all__ = ["PKID"]
 class PKID(Discretiser):
     r"""Cut numbers into :math:`\lfloor\sqrt n\rfloor` intervals of :math:`\sqrt n` values each.
 
-    More rows then mean both more intervals and more values in each: less bias and less variance
-    of the probabilities that are estimated from them. n is the number of values that are not
+    With more rows there are both more intervals and more values in each, so the probabilities that
+    are estimated from them have less bias and less variance. n is the number of values that are not
     missing.
 
-    Equal values are never divided: from below, each interval aims at (values left) / (intervals
-    left) and ends at the place between two different values that is nearest, the upper one of two
-    as near. There may be fewer intervals than :math:`\sqrt n` then.
+    Equal values are never divided. From below, each interval aims at (remaining values) /
+    (remaining intervals), and ends at the nearest boundary between two different values, the upper
+    one of two that are equally near. There may be fewer intervals than :math:`\sqrt n`.
 
     Parameters
     ----------
     missing : {"level", "spread"}, default="level"
-        What becomes of a gap. "level": every column has a last level "missing". "spread": a gap
-        stays a gap. See :class:`featly.preprocessing.MDLP`.
+        How missing values are coded. "level": every column has a last level "missing". "spread":
+        they stay missing. See :class:`featly.preprocessing.MDLP`.
     ordered : bool, default=True
-        Whether the levels of a frame's columns have an order for what comes after. See
+        Whether the levels of a frame's columns have an order. See
         :class:`featly.preprocessing.MDLP`.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not.
     n_jobs : int or None, default=None
-        Number of threads; None is all cores.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
     cuts_ : list of arrays
         The cut points of every column, rising; empty for categorical ones.
     n_levels_ : int array of shape (n_features,)
-        Number of intervals of every column, or of levels of a categorical one; gaps not counted.
+        Number of intervals of every column, or of levels of a categorical one, without that of
+        missing values.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     References
     ----------

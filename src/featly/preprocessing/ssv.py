@@ -11,11 +11,11 @@ systems, *4th Conference on Neural Networks and Their Applications*, 203-208.
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
-from featly.basics.typing import BoolArray, FloatArray, IntArray
+from featly.basics.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.trees.ssv import order_levels
 from featly.problem.ingest_rows import MixedColumns, MixedReader
 from featly.problem.problem import read_target
@@ -33,41 +33,41 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
 
         \mathrm{SSV}(s) = 2 \sum_c |L_c| (|R| - |R_c|) - \sum_c \min(|L_c|, |R_c|),
 
-    with L and R the rows of the two parts and c the classes: pairs of rows of different classes
-    that are separated count twice, rows of a class that are divided are taken away. Each part is
-    split again, until it has one level or one class. The leaves of this tree, numbered from 0, are
-    the numbers of the levels. The part with the lower mean of the class numbers comes first, so
-    with two classes numbers rise with the share of the second one along every split.
+    with L and R the rows of the two parts and c the classes: separated pairs of rows of different
+    classes count twice, and rows of a class that is divided are subtracted. Each part is split
+    again, until it has one level or one class. The leaves of this tree, numbered from 0, are the
+    numbers of the levels. The part with the lower mean of the class numbers comes first, so with
+    two classes the numbers rise with the share of the second one along every split.
 
-    All splits are tried for up to 16 levels; with more, the best split along the share of a class
-    is improved level by level, for the number of splits doubles with every level. Of equally good
-    splits the first is taken, with the levels in the order of their counts: names of levels matter
-    only between levels with the same counts in every class.
+    All splits are tried for up to 16 levels. The number of splits doubles with every level, so with
+    more levels the best split along the share of a class is improved level by level. Of equally
+    good splits the first is taken, with the levels in the order of their counts: names of levels
+    matter only between levels with the same counts in every class.
 
-    Columns of numbers pass unchanged, gaps included. In a symbolic column a gap is a level like
-    others if the training rows have gaps there. A level that they do not have, or a gap where they
-    have none, becomes the mean of the column's numbers over the training rows: it speaks for no
-    class.
+    Columns of numbers are not changed, and keep their missing values. In a symbolic column a
+    missing value is a level like others if the training rows have missing values there. A level
+    that they do not have, or a missing value if they have none, becomes the mean of the column's
+    numbers over the training rows, which favours no class.
 
     Parameters
     ----------
     max_depth : int or None, default=None
-        How often a part may be split again. 1 is a single split: a column becomes 0 and 1. None
-        goes on to the end.
+        Depth of the tree. 1 is a single split: a column becomes 0 and 1. None has no limit.
     schema : Schema, dict or None, default=None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        It says the kinds of the columns where dtypes do not.
     n_jobs : int or None, default=None
-        Number of threads; None is all cores.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
     numbers_ : dict of int to dict
-        Number of every level, by position of the column; the level None is a gap.
+        Number of every level, by position of the column; the level None is a missing value.
     separability_ : float array of shape (n_features,)
-        SSV of the first split of each symbolic column, 0 where there is none; NaN for numbers.
+        SSV of the first split of each symbolic column, 0 if there is none; NaN for numbers.
     n_features_in_ : int
     feature_names_in_ : array
-        Where X has names.
+        Only if X has names.
 
     See Also
     --------
@@ -126,7 +126,7 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         self._reader = MixedReader(self.schema)
         rows = self._reader.fit(X, self)
         labels, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
-        # a gap is code 0, which is a level only where it occurs
+        # code 0, a missing value, is a level only in columns that have it
         has_missing = (rows.codes == 0).any(axis=1)
         codes = rows.codes - ~has_missing[:, None]
         ordering = order_levels(
@@ -143,17 +143,17 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         start: IntArray,
         separability: IntArray,
     ) -> None:
-        self.numbers_ = {}
+        self.numbers_: dict[Any, Any] = {}
         self._lookup = []
         for k, column in enumerate(self._reader.categorical.tolist()):
             own = numbers[start[k] : start[k + 1]]
             names: list[str | None] = [None] * bool(has_missing[k]) + [*self._reader.levels[k]]
             self.numbers_[column] = dict(zip(names, own.tolist(), strict=True))
             mean = float(own[codes[k]].mean())
-            # by code: a gap, the levels of the training rows, any other level
+            # by code: a missing value, the levels of the training rows, any other level
             first = own[:1] if has_missing[k] else [mean]
             self._lookup.append(np.array([*first, *own[int(has_missing[k]) :], mean], np.float64))
-        self.separability_ = np.full(self.n_features_in_, np.nan)
+        self.separability_: AnyArray = np.full(self.n_features_in_, np.nan)
         self.separability_[self._reader.categorical] = separability
 
     def transform(self, X: Any) -> FloatArray:

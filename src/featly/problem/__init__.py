@@ -1,1 +1,1 @@
-"""From a table and a target to one checked problem that a method ranks."""
+"""Reading of a table and a target into one checked problem, the input of every method."""

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from featly.basics.errors import DataError, SchemaError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.typing import AnyArray
 from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
 from featly.table.frames import ArrayTable, DefaultNames, Table, as_floats, open_table
 from featly.table.schema import Columns, Schema
@@ -18,8 +19,8 @@ from featly.table.schema import Columns, Schema
 if TYPE_CHECKING:
     from featly.io.stores import StoredTable
 
-LEAST_SHARE = 4  # of the memory that blocks get, whatever a table holds itself
-COLUMN_BYTES = 96  # that a method keeps of every column, a dozen numbers
+LEAST_SHARE = 4  # blocks get at least a quarter of the memory, whatever the table itself takes
+COLUMN_BYTES = 96  # results of a method for one column, a dozen numbers
 
 __all__ = [
     "IngestedTable",
@@ -68,7 +69,7 @@ def read(
 
 def as_stored_table(X: Any, *, mapped: bool) -> "StoredTable | None":
     """Return X as a table on disk, or None; with `mapped`, an array that maps a file is one."""
-    stores = sys.modules.get("featly.io.stores")  # which made X, if it is such a table
+    stores = sys.modules.get("featly.io.stores")  # imported already if X is such a table
     if stores is not None and isinstance(X, stores.StoredTable):
         return X  # type: ignore[no-any-return]
     if mapped and isinstance(X, np.memmap):
@@ -86,10 +87,10 @@ def ingest_stored(
     *,
     integers: bool = False,
 ) -> IngestedTable:
-    """Read a table on disk: into memory where half of `memory` holds it, else by blocks.
+    """Read a table on disk: into memory if half of `memory` holds it, else by blocks.
 
-    What the table holds itself, such as the footer of a parquet file, is taken off the memory, and
-    so is what a method keeps of every column, such as its score, rank and place.
+    The memory of the table object, such as the footer of a parquet file, is subtracted first, and
+    so are the results of a method for every column, such as score and rank.
     """
     reserved = table.held_bytes + COLUMN_BYTES * table.n_features
     memory = max(memory - reserved, memory // LEAST_SHARE)
@@ -103,7 +104,7 @@ def ingest_stored(
 
 
 def load_columns(table: "StoredTable", features: np.ndarray) -> Any:
-    """Load some columns of a table on disk: an array, or a polars frame where kinds differ."""
+    """Load some columns of a table on disk: an array, or a polars frame if kinds differ."""
     if table.dtype is None:
         return table.take_frame(features)
     values = table.take(features)
@@ -123,7 +124,7 @@ class _Store:
     def _dtype(self, integers: bool) -> Any:
         """Return the dtype that the numbers have when the whole table is read into memory."""
         table_dtype = self.table.dtype
-        if self.plain:
+        if self.plain and table_dtype is not None:
             if self.table.missing is not None:
                 return np.float32
             if integers and table_dtype.kind in "biu":
@@ -139,7 +140,7 @@ class _Store:
         return np.float64 if numbers is None else numbers.dtype
 
     def read(self, low: int, high: int) -> DenseSource:
-        """Columns ``low:high``."""
+        """Read columns ``low:high``."""
         if self.table.dtype is None:
             return self._source_from_table(
                 open_table(self.table.frame(low, high)), np.arange(low, high)
@@ -147,7 +148,7 @@ class _Store:
         return self._source_from_numbers(self.table.read(low, high), np.arange(low, high))
 
     def take(self, features: np.ndarray) -> DenseSource:
-        """Some columns."""
+        """Read some columns, by position."""
         if self.table.dtype is None:
             order = np.sort(features)
             low, high = int(order[0]), int(order[-1]) + 1
@@ -155,11 +156,11 @@ class _Store:
         return self._source_from_numbers(self.table.take(features), features)
 
     def check(self) -> None:
-        """Raise DataError where the file is not what it was."""
+        """Raise DataError if the file was cut, replaced or changed since it was scanned."""
         self.table.check()
 
     def levels(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Genotypes as codes, without a detour by floats."""
+        """Return genotypes as codes, not by way of floats, or None for other tables."""
         missing = self.table.missing
         if missing is None or not self.plain or self.table.dtype != np.uint8:
             return None
@@ -196,7 +197,7 @@ def _mark_missing(values: np.ndarray, missing: int) -> np.ndarray:
 
 
 def _restrict_columns(columns: Columns, features: np.ndarray) -> Columns:
-    """Return the facts about some of the columns that reading needs, numbered anew."""
+    """Return names, kinds and levels of some columns, by their new positions."""
     new_position = {int(f): k for k, f in enumerate(features)}
     return dataclasses.replace(
         columns,
@@ -208,7 +209,7 @@ def _restrict_columns(columns: Columns, features: np.ndarray) -> Columns:
 
 
 class _SomeNames(Sequence[str]):
-    """Names of some columns, looked up when an error wants one: they may lie in a file."""
+    """Names of some columns, looked up for an error only: they may be in a file."""
 
     def __init__(self, names: Sequence[str], features: np.ndarray) -> None:
         self.names, self.features = names, features
@@ -285,7 +286,8 @@ def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
                     f"column {name!r} is declared continuous, but row {row} holds {level!r}: "
                     "correct that value, make it missing, or declare the column categorical"
                 ) from None
-    return np.array([np.nan, *numbers])[codes]
+    values: AnyArray = np.array([np.nan, *numbers])[codes]
+    return values
 
 
 def _ranks_of_numbers(table: Table, column: int, columns: Columns) -> np.ndarray:

@@ -1,9 +1,8 @@
-"""Later rows read as the training rows were read.
+"""Later rows, read in the same way as the training rows.
 
-A learner and a kernel see a table in ``fit`` and others later. Kinds of columns and levels of
-categories are those of the first; a column of whole numbers that is real in another table, a
-level that the first did not have, a column that was empty there: none of them may change how the
-rest is read.
+A learner and a kernel get one table in ``fit`` and others later. Kinds of columns and levels of
+categories are those of the first table, even if a column of whole numbers has fractions in a later
+one, has new levels there, or had no values in the first.
 """
 
 import hashlib
@@ -13,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from featly.basics.errors import DataError
+from featly.basics.estimators import BaseEstimator
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import FloatArray, IntArray
 from featly.problem.ingest import read_numbers
@@ -26,7 +25,7 @@ from featly.table.schema import Columns, Schema
 __all__ = ["MixedColumns", "MixedReader", "MixedRows"]
 
 
-LARGEST = 1e150  # a number whose square still is one
+LARGEST = 1e150  # the square of a larger number overflows
 HASHED_BITS = 48  # twice such a code is still exact as a float
 
 
@@ -52,7 +51,7 @@ class MixedRows:
         Continuous and ordinal columns, missing as NaN.
     codes : int64 array of shape (n_categorical, n_rows)
         0 is missing, 1 to `n_levels` are the levels of the training rows. Larger codes are levels
-        that those do not have: equal codes are equal levels, in every reading.
+        that those do not have: equal codes are equal levels, in every table.
     n_levels : int64 array of shape (n_categorical,)
     """
 
@@ -67,19 +66,20 @@ class MixedRows:
 
 
 class MixedReader:
-    """Reads rows as the first ones were read.
+    """Reader of tables in the same way as the first one.
 
     Parameters
     ----------
     schema : Schema, dict or None
-        The kinds of the columns, where dtypes do not tell.
+        What is known about the columns, see :class:`featly.Schema`.
+        Only their kinds are used.
 
     Attributes
     ----------
     n_features : int
     numeric, categorical : int arrays
-        Which columns are numbers and which are codes. A column without any value in the first
-        rows has no kind yet and is read as codes: it may be text in others.
+        Positions of the columns of numbers and of codes. A column without any value in the
+        training rows is read as codes: it may be text in other rows.
     levels : list of dict
         Code of each level, for every categorical column.
 
@@ -96,6 +96,10 @@ class MixedReader:
     ([50.5, nan], 2, True)
     """
 
+    categorical: IntArray
+
+    numeric: IntArray
+
     def __init__(self, schema: Schema | dict[str, Any] | None) -> None:
         self.schema = schema
         self._training_schema: Schema | None = None
@@ -104,11 +108,10 @@ class MixedReader:
     def fit(self, X: Any, owner: BaseEstimator) -> MixedRows:
         """Read the training rows and learn kinds and levels.
 
-        Names and number of columns are noted on `owner`, whose ``fit`` this is; errors speak of
-        it.
+        Names and number of columns are set on `owner`, whose ``fit`` this is; errors name it.
         """
         table, X = self._check_table(X, owner, reset=True)
-        self.n_features = int(owner.n_features_in_)
+        self.n_features: int = int(owner.n_features_in_)
         self._names = getattr(owner, "feature_names_in_", None)
         self._training_schema = None
         self.levels: list[dict[str, int]] = []
@@ -131,14 +134,14 @@ class MixedReader:
         return MixedRows(self._require_finite(numbers), codes, self._n_levels())
 
     def read(self, X: Any, owner: BaseEstimator) -> MixedRows:
-        """Read other rows; errors speak of `owner`."""
+        """Read other rows; errors name `owner`."""
         table, X = self._check_table(X, owner, reset=False)
         if table is None and len(self.categorical):
             table = ArrayTable(X)
         if table is None:
             numbers = self._require_finite(X.astype(np.float64, copy=False))
             return MixedRows(numbers, np.empty((0, len(numbers)), np.int64), self._n_levels())
-        # their own dtypes have no say
+        # the kinds of the training rows, whatever the dtypes of these are
         schema = self._training_schema or Schema(continuous=self.numeric.tolist())
         columns = schema.resolve(table.names, table.kinds())
         numbers = self._require_finite(_numbers(table, columns))
@@ -159,7 +162,7 @@ class MixedReader:
         return np.array([len(known) for known in self.levels], np.int64)
 
     def _learn_levels(self, codes: IntArray, levels: list[str]) -> IntArray:
-        """Return codes without the levels that no row has, and note the names of the others."""
+        """Return codes without the levels that no row has, and store the codes of the others."""
         counts = np.bincount(codes, minlength=len(levels) + 1)[1:]
         known = dict(zip(levels, range(1, len(levels) + 1), strict=True))
         if len(known) == len(levels) and counts.all():
@@ -204,17 +207,17 @@ class MixedReader:
             huge = np.abs(numbers) > LARGEST
         if huge.any():
             row, column = np.argwhere(huge)[0]
-            self._blame(numbers[row, column], int(row), int(column))
+            raise self._too_large_error(numbers[row, column], int(row), int(column))
         return numbers
 
-    def _blame(self, value: float, row: int, column: int) -> None:
+    def _too_large_error(self, value: float, row: int, column: int) -> DataError:
         name = self.name(int(self.numeric[column]))
         if np.isinf(value):
-            raise DataError(
+            return DataError(
                 f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make "
                 "it missing"
             )
-        raise DataError(
+        return DataError(
             f"column {name!r} has a value as large as {value:.3g} in row {row}, whose square "
             "overflows: correct it, or divide the column by a large number"
         )
@@ -228,7 +231,7 @@ def _numbers(table: Table, columns: Columns) -> FloatArray:
 
 
 def _training_schema(table: Table, columns: Columns, codes: IntArray) -> Schema:
-    """Return the kinds that a table was read with, by position, ordinal levels spelt out."""
+    """Return the kinds of a table's columns as a schema, by position, with ordinal levels."""
     levels = columns.levels
     coded = set(codes.tolist())
     ordinal: dict[str | int, Sequence[Any]] = {
@@ -243,7 +246,8 @@ def _training_schema(table: Table, columns: Columns, codes: IntArray) -> Schema:
 def _levels(table: Table, columns: Columns, column: int) -> tuple[IntArray, list[str]]:
     """Return a column as codes from 1, 0 where missing, and its levels as text.
 
-    The number 1 is the level "1" in whole and in real numbers: a gap turns one into the other.
+    The number 1 is the level "1" in columns of integers and of floats: a missing value turns the
+    one into the other.
     """
     if columns.inferred[column] != CONTINUOUS:
         codes, levels = table.texts(column)
@@ -253,6 +257,6 @@ def _levels(table: Table, columns: Columns, column: int) -> tuple[IntArray, list
 
 
 def _hash_level(level: str, n_levels: int) -> int:
-    """Return a code above those of the training rows, the same for a level in every reading."""
+    """Return a code above those of the training rows, the same for a level in every table."""
     digest = hashlib.blake2b(level.encode(), digest_size=HASHED_BITS // 8).digest()
     return n_levels + 1 + int.from_bytes(digest, "little")

@@ -1,4 +1,4 @@
-"""Results of a method's computation, and stopping early with something to show."""
+"""Results of a method's computation, whether it was completed or interrupted."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +13,10 @@ class Ranking:
     """Result of a ranker's computation.
 
     `extra` becomes columns of ``table()`` (one entry a feature) and fitted attributes; `attributes`
-    fitted attributes only. Names without the trailing underscore. `warning` is what the user must
-    know about how far the computation came; it is given as a ConvergenceWarning. Columns are tied
-    where all of `tie_keys` are equal, which are the scores unless they say less than the order.
-    `ranks` is the rank of every column, from 1, where that is known.
+    become fitted attributes only. Names are without the trailing underscore. `warning` is the text
+    of a ConvergenceWarning about an incomplete computation. Columns are tied if all of `tie_keys`
+    are equal; these are the scores by default. `ranks` is the rank of every column, from 1, where
+    that is known.
     """
 
     order: np.ndarray
@@ -42,7 +42,7 @@ class Selection:
 
 
 class StoppedError(Exception):
-    """Ctrl-C, with the outcome of the work that was done until then."""
+    """Ctrl-C during a computation, with its outcome so far."""
 
     def __init__(self, outcome: Any) -> None:
         super().__init__()
@@ -50,5 +50,5 @@ class StoppedError(Exception):
 
 
 def stop_with(outcome: Ranking | Selection) -> Exception:
-    """Return the error to raise on Ctrl-C: ``fit`` keeps the outcome and passes Ctrl-C on."""
+    """Return the error to raise on Ctrl-C: ``fit`` stores the outcome, then passes Ctrl-C on."""
     return StoppedError(outcome)

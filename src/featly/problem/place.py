@@ -1,8 +1,9 @@
-"""Choice of the GPU or the CPU: the GPU if it is asked for or worth it.
+"""Choice of the GPU or the CPU: the GPU if it is requested, or worth it.
 
-A method says by ``_device_form()`` what it wants of a table there: "numbers", a source on the
-device that answers as any other does, or "own", the problem as it is, which it moves itself. It
-raises :class:`~featly.core.runtime.device_cuda.NotOnDevice` for what only the CPU does.
+``_device_form()`` of a method returns the form of the table that it needs on a GPU: "numbers", a
+source on the device with the interface of all sources, or "own", the problem as it is, which the
+method copies to the device itself. It raises
+:class:`~featly.core.runtime.device_cuda.NotOnDevice` for what only the CPU computes.
 """
 
 import warnings
@@ -32,7 +33,7 @@ Outcome = TypeVar("Outcome")
 def run_where_best(
     method: Any, problem: Problem, compute: Callable[[Problem], Outcome], *, integers: bool
 ) -> Outcome:
-    """Run a method's computation on the GPU or on the CPU; the outcome is the same.
+    """Run a method's computation on the GPU or on the CPU, with the same outcome.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def run_where_best(
     try_device = method._on_device and wanted_device != "cpu"
     if try_device and (wanted_device == "cuda" or is_on_device or _is_worth_device(method, n, p)):
         try:
-            xp()  # says what is missing
+            xp()  # raises DeviceError if something is missing
             return compute(to_device(problem, method._device_form()))
         except NotOnDevice as reason:
             if wanted_device == "cuda":
@@ -66,7 +67,7 @@ def run_where_best(
 
 
 def _is_worth_device(method: Any, n_rows: int, n_features: int) -> bool:
-    """Return whether a table on the host is worth a device; only then is CuPy looked for."""
+    """Return whether a table on the host is worth a device; only then is CuPy imported."""
     return method._operations(n_rows, n_features) >= WORTH_A_DEVICE and is_available()
 
 
@@ -83,9 +84,9 @@ def to_device(problem: Problem, form: str) -> Problem:
 def read_device(
     X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False
 ) -> IngestedTable:
-    """Read an array of CuPy, or a tensor of torch on a GPU: it stays there, and is not copied.
+    """Read an array of CuPy, or a tensor of torch on a GPU, without a copy.
 
-    A schema that declares categories or orders brings it to the host, where these are coded.
+    If the schema declares categories or orders, it is copied to the host, where these are coded.
     """
     from featly.core.sources.source_cuda import CudaSource
 
@@ -101,7 +102,7 @@ def read_device(
 def device_codes(problem: Problem, rule: CutRule | None, n_jobs: int | None = None) -> Any:
     """Return the columns as :class:`featly.core.counts.codes_cuda.CudaCodes` on the device.
 
-    Whole numbers are coded there. Others are cut on the CPU, and the codes are sent over.
+    Whole numbers are coded there. Others are discretised on the CPU, and the codes are copied.
     """
     from featly.core.counts.codes_cuda import CudaCodes
 
@@ -109,8 +110,8 @@ def device_codes(problem: Problem, rule: CutRule | None, n_jobs: int | None = No
     if rule is None and problem.lies_on_device:
         return CudaCodes.from_array(source.values)  # type: ignore[attr-defined]
     if rule is None and isinstance(source, DenseSource) and not len(source.categorical):
-        sort_by_plan = np.arange(source.values.shape[1])
-        if np.array_equal(source.place, sort_by_plan):
+        in_table_order = np.arange(source.values.shape[1])
+        if np.array_equal(source.place, in_table_order):
             return CudaCodes.from_array(source.values)
     codes: Codes = problem.coded(rule, n_jobs)
     return CudaCodes.from_codes(codes)

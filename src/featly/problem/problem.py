@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.resources import Resources, format_bytes
+from featly.basics.typing import AnyArray
 from featly.core.counts.codes import Codes, DenseCodes, SparseCodes
 from featly.core.counts.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
 from featly.core.counts.streamed_codes import InfiniteError, StreamedCodes
@@ -42,7 +43,7 @@ class Problem:
     classes : array
         The labels, sorted.
     rows : int64 array or None
-        Where the rows stand in the table that was given, if they are only some of it.
+        Positions of the rows in the user's table, if they are only some of it.
     resources : Resources
         The device and the memory that may be used.
     on_device : bool
@@ -61,29 +62,29 @@ class Problem:
     stored: Any = None
 
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
-        """Return the problem of two classes, positions in `classes`; their rows are copied."""
+        """Return the problem of two classes, by positions in `classes`; their rows are copied."""
         rows = np.flatnonzero((self.y == first) | (self.y == second))
         y = (self.y[rows] == second).astype(np.int64)
         source, classes = self.source.take_rows(rows, n_jobs), self.classes[[first, second]]
         return replace(self, source=source, y=y, classes=classes, rows=self._original_rows(rows))
 
-    def against_rest(self, one: int, n_jobs: int | None = None) -> "Problem":
+    def against_rest(self, position: int, n_jobs: int | None = None) -> "Problem":
         """Return the problem of one class (True) against others (False); the table is shared."""
-        y, source = (self.y == one).astype(np.int64), self.source.with_jobs(n_jobs)
+        y, source = (self.y == position).astype(np.int64), self.source.with_jobs(n_jobs)
         return replace(self, source=source, y=y, classes=np.array([False, True]))
 
     def _original_rows(self, rows: np.ndarray) -> np.ndarray:
         return rows if self.rows is None else self.rows[rows]
 
     def row(self, position: int) -> int:
-        """Return the position of a row in the table that was given."""
+        """Return the position of a row in the user's table."""
         return int(position if self.rows is None else self.rows[position])
 
     @cached_property
     def fingerprint(self) -> str:
-        """Key of the table and of how it was read."""
+        """Key of the values, kinds and levels of the table."""
         source, kinds_and_levels = self.source, (self.columns.kinds, self.columns.levels)
-        if self.stored is not None:  # the same in memory and not
+        if self.stored is not None:  # the same whether it is in memory or not
             return cache_key(
                 self.stored.fingerprint(), self.rows, self._dtype.str, *kinds_and_levels
             )
@@ -118,9 +119,8 @@ class Problem:
     @property
     def lies_on_device(self) -> bool:
         """Return whether the table is an array on a GPU."""
-        cuda = sys.modules.get(
-            "featly.core.sources.source_cuda"
-        )  # which made the source, if it is such
+        # imported already if the source is on a GPU
+        cuda = sys.modules.get("featly.core.sources.source_cuda")
         return cuda is not None and isinstance(self.source, cuda.CudaSource)
 
     def on_host(self, *, integers: bool) -> "Problem":
@@ -133,17 +133,16 @@ class Problem:
         host_source = fetch_to_host(source, self.resources.memory_budget, integers=integers)
         return replace(self, source=host_source, on_device=False)
 
-    def in_memory(self, who: str) -> "Problem":
-        """Return the same problem in memory, or raise DataError where there is no room for it."""
+    def in_memory(self, method: str) -> "Problem":
+        """Return the same problem in memory, or raise DataError if it exceeds the memory budget."""
         source = self.source.in_memory()
         if isinstance(source, StreamedSource):
             limited = self.resources.memory is not None
             remedy = "Give a larger memory_limit, or" if limited else "Take"
             raise DataError(
                 f"X takes {format_bytes(source.nbytes)} in memory, and may take half of "
-                f"{format_bytes(self.resources.memory_budget)}: {who} needs it whole. {remedy} a "
-                "method that "
-                f"reads columns by blocks: {suggested(methods_that(streams=True))}"
+                f"{format_bytes(self.resources.memory_budget)}: {method} needs it whole. {remedy} "
+                f"a method that reads columns by blocks: {suggested(methods_that(streams=True))}"
             )
         return replace(self, source=source)
 
@@ -158,9 +157,9 @@ class Problem:
         moments = (
             self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
         )
-        odd = ~np.isfinite(moments.m2).all(axis=0)
-        if odd.any():
-            self._blame_infinite(int(np.flatnonzero(odd)[0]))
+        is_infinite = ~np.isfinite(moments.m2).all(axis=0)
+        if is_infinite.any():
+            raise self._infinite_error(int(np.flatnonzero(is_infinite)[0]))
         if complete_for is not None:
             self._require_complete(moments, complete_for, instead)
         return moments
@@ -174,7 +173,7 @@ class Problem:
         prior = self.columns.prior
         if prior is None or prior.max() == prior.min():
             return None
-        relative = prior / prior.min()
+        relative: AnyArray = prior / prior.min()
         if relative.max() > most:
             j = int(relative.argmax())
             raise SchemaError(
@@ -200,18 +199,19 @@ class Problem:
             data, zero, n_levels = cut_sparse(self.source, cuts)
             matrix = self.source.matrix[:, self.source.columns]
             return SparseCodes(matrix, data, zero, n_levels, n_jobs)
+        assert isinstance(self.source, DenseSource)
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
 
     @contextmanager
     def naming_columns(self) -> Iterator[None]:
-        """Turn errors of columns that cannot be coded into errors in the user's words."""
+        """Turn errors about columns that cannot be coded into errors that name the column."""
         try:
             yield
         except (NotWholeError, TooManyLevelsError) as error:
             raise self.column_error(error) from None
 
     def column_error(self, error: Any) -> Exception:
-        """Return the error of a column that cannot be coded, in the user's words."""
+        """Return the error about a column that cannot be coded, with its name."""
         name = self.columns.names[error.feature]
         if isinstance(error, TooManyLevelsError):
             return DataError(
@@ -219,7 +219,7 @@ class Problem:
                 "that can be counted: is it an identifier? Leave it out, or give a discretizer"
             )
         if isinstance(error, InfiniteError) or np.isinf(error.value):
-            self._blame_infinite(error.feature)
+            return self._infinite_error(error.feature)
         return DataError(
             f"column {name!r} is continuous (row {self.row(error.row)}: {error.value:g}): with "
             "discretizer=None numbers are levels as they stand, and must be whole. Give "
@@ -235,25 +235,26 @@ class Problem:
             values = self.source.values
             if values.dtype.kind in "iu":
                 return
-            data, size = values.ravel(order="K"), 1 << 20  # a view: the memory as it lies
+            data, size = values.ravel(order="K"), 1 << 20  # a view, in the order of the memory
         blocks = [(low, low + size) for low in range(0, len(data), size)]
         if any(run_blocks(lambda b: bool(np.isinf(data[slice(*b)]).any()), blocks, n_jobs)):
             for feature in np.flatnonzero(self.source.kinds != CATEGORICAL).tolist():
                 if np.isinf(self._column(feature)).any():
-                    self._blame_infinite(feature)
+                    raise self._infinite_error(feature)
 
     def _column(self, feature: int) -> np.ndarray:
-        return self.source.load(np.array([feature]))[0]
+        values: AnyArray = self.source.load(np.array([feature]))[0]
+        return values
 
-    def _blame_infinite(self, feature: int) -> None:
+    def _infinite_error(self, feature: int) -> DataError:
         values, name = self._column(feature), self.columns.names[feature]
         rows = np.flatnonzero(np.isinf(values))
         if len(rows):
-            raise DataError(
+            return DataError(
                 f"column {name!r} has an infinite value (inf) in row {self.row(rows[0])}: correct "
                 "it, or make it missing"
             )
-        raise DataError(
+        return DataError(
             f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
             "squares overflow: divide the column by a large number"
         )
@@ -290,7 +291,10 @@ class Problem:
 def read_target(
     y: Any, n_rows: int, method: str, *, many_classes: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class of every row as a number, and the labels; DataError for what cannot be."""
+    """Return the class of every row as a number, and the labels.
+
+    Raise DataError for a target that is not one of at least two classes.
+    """
     if y is None:
         raise ParameterError(
             f"{method} requires y to be passed, but the target y is None: give the class of every "
@@ -301,7 +305,7 @@ def read_target(
         isinstance(y, list | tuple)
         and len({isinstance(v, str) for v in y if not is_missing(v)}) > 1
     ):
-        y = np.array(y, dtype=object)  # NumPy would quietly turn the numbers into text
+        y = np.array(y, dtype=object)  # NumPy would turn the numbers into text
     y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != n_rows:
         raise DataError(
@@ -370,8 +374,8 @@ def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray
     >>> row_prices(2, {"a": 3}, np.array([0, 0, 1]), np.array(["a", "b"]))
     array([6., 6., 2.])
     """
-    number = isinstance(C, int | float | np.integer | np.floating)
-    if isinstance(C, bool) or not number or not 0 < C < np.inf:
+    is_number = isinstance(C, int | float | np.integer | np.floating)
+    if isinstance(C, bool) or not is_number or not 0 < C < np.inf:
         raise ParameterError(f"C={C!r}: give a positive finite number")
     if class_weight is None:
         return np.full(len(codes), float(C))
@@ -387,4 +391,5 @@ def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray
     by_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not (np.isfinite(by_class).all() and (by_class > 0).all()):
         raise ParameterError(f"class_weight={class_weight!r}: weights must be positive")
-    return float(C) * by_class[codes]
+    prices: AnyArray = float(C) * by_class[codes]
+    return prices

@@ -30,7 +30,7 @@ _OPTIONS = {
     "target": ("parquet", "hdf5", "zarr", "bed"),
     "without": ("parquet",),
 }
-# what is not read by columns, and the line that turns it into what is
+# formats that cannot be read by columns, and a command that converts them to one that can
 _REMEDIES = {
     **dict.fromkeys((".csv", ".txt"), "polars.scan_csv({path}).sink_parquet({parquet})"),
     **dict.fromkeys(
@@ -59,26 +59,27 @@ def scan(
 ) -> StoredTable:
     """Open a table on disk, to be read by blocks of columns and never whole.
 
-    What is returned goes into a method in place of an array. The ending of the name tells the
-    format: ``.npy``, ``.parquet``, ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr`` (a folder, or a
-    ``.zip`` file), ``.bed`` (PLINK genotypes, with ``.bim`` and ``.fam`` beside it).
+    The result takes the place of an array in ``fit``. The ending of the name decides the format:
+    ``.npy``, ``.parquet``, ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr`` (a folder, or a ``.zip``
+    file), ``.bed`` (PLINK genotypes, with ``.bim`` and ``.fam`` beside it).
 
     Parameters
     ----------
     path : path
     dataset : str, optional
-        Which matrix of an HDF5 file or Zarr store, by its path. Not needed where there is one only.
+        Path of a matrix in an HDF5 file or Zarr store. Not needed if there is only one.
     layer : str, optional
-        Which layer of an h5ad file instead of its X.
+        Name of a layer of an h5ad file, to be read instead of its X.
     target : str, optional
         The column to predict: of a parquet file (by name or position, and then it is no longer one
         of the table's columns), of an h5ad file's obs, of a ``.fam`` file (``"phenotype"``), or a
-        vector in an HDF5 file or Zarr store. It becomes ``y`` of what is returned.
+        vector in an HDF5 file or Zarr store. It becomes ``y`` of the result.
     without : list of str or int, optional
-        Columns of a parquet file that are no columns of the table, such as identifiers.
+        Columns of a parquet file to leave out of the table, such as identifiers.
     memory_limit : int or str, optional
-        What an h5ad matrix that is sparse by rows may take in memory, such as ``"2GB"``; such a
-        matrix has to be turned once to be read by columns. A quarter of what is free by default.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Only for an h5ad matrix that is sparse by rows: to be read by columns, it is transposed
+        once in memory.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def scan(
     >>> X.read(1, 2).ravel()
     array([5. , 4. , 4.5, 5.5])
     """
-    given_options = {
+    is_given = {
         "dataset": dataset is not None,
         "layer": layer is not None,
         "target": target is not None,
@@ -104,8 +105,8 @@ def scan(
         "memory_limit": memory_limit is not None,
     }
     kind = _detect_format(path)
-    for option, is_given in given_options.items():
-        if is_given and kind not in _OPTIONS[option]:
+    for option in is_given:
+        if is_given[option] and kind not in _OPTIONS[option]:
             raise DataError(
                 f"{option} is for {', '.join(_OPTIONS[option])} files, but {str(path)!r} is read "
                 f"as {kind}: leave {option} out"
@@ -115,19 +116,19 @@ def scan(
 
 
 # ---- formats, each loaded when it is needed -----------------------------------------------
-def _npy(path: Any, **_: Any) -> StoredTable:
+def _open_npy(path: Any, **_: Any) -> StoredTable:
     from featly.io.stores.npy import NpyTable
 
     return NpyTable(path)
 
 
-def _parquet(path: Any, *, target: Any, without: Any, **_: Any) -> StoredTable:
+def _open_parquet(path: Any, *, target: Any, without: Any, **_: Any) -> StoredTable:
     from featly.io.stores.parquet import ParquetTable
 
     return ParquetTable(path, target=target, without=without)
 
 
-def _hdf5(path: Any, *, memory_limit: Any, without: Any, **options: Any) -> StoredTable:
+def _open_hdf5(path: Any, *, memory_limit: Any, without: Any, **options: Any) -> StoredTable:
     from featly.basics.resources import parse_bytes
     from featly.io.stores.hdf5 import Hdf5Table
 
@@ -135,13 +136,13 @@ def _hdf5(path: Any, *, memory_limit: Any, without: Any, **options: Any) -> Stor
     return Hdf5Table(path, memory_limit=limit, **options)
 
 
-def _zarr(path: Any, *, dataset: Any, target: Any, **_: Any) -> StoredTable:
+def _open_zarr(path: Any, *, dataset: Any, target: Any, **_: Any) -> StoredTable:
     from featly.io.stores.zarr import ZarrTable
 
     return ZarrTable(path, dataset=dataset, target=target)
 
 
-def _bed(path: Any, *, target: Any, **_: Any) -> StoredTable:
+def _open_bed(path: Any, *, target: Any, **_: Any) -> StoredTable:
     from featly.core.counts.genotypes import unpack_genotypes
     from featly.io.stores.bed import BedTable
 
@@ -149,11 +150,11 @@ def _bed(path: Any, *, target: Any, **_: Any) -> StoredTable:
 
 
 _OPENERS: dict[str, Callable[..., StoredTable]] = {
-    "npy": _npy,
-    "parquet": _parquet,
-    "hdf5": _hdf5,
-    "zarr": _zarr,
-    "bed": _bed,
+    "npy": _open_npy,
+    "parquet": _open_parquet,
+    "hdf5": _open_hdf5,
+    "zarr": _open_zarr,
+    "bed": _open_bed,
 }
 
 
@@ -168,7 +169,7 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
         return _detect_folder_format(location, name, kind)
     if kind is not None:
         return kind
-    DiskFile(path).close()  # there may be no such file, or none that can be read
+    DiskFile(path).close()  # raises if there is no such file, or if it cannot be read
     if suffix in _REMEDIES:
         stem = str(location.with_suffix(""))
         line = _REMEDIES[suffix].format(

@@ -36,8 +36,8 @@ SPLITS = 50
 SHOWN = 100
 MOST_SHOWN = 1000
 SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
-MOST_FOR_SLOW = 50_000  # cells of a table on which these are compared with unasked
-FEW_CLASSES, LONGEST_TITLE = 3, 60  # named in a title
+MOST_FOR_SLOW = 50_000  # cells of a table up to which these are compared with if none is named
+FEW_CLASSES, LONGEST_TITLE = 3, 60  # classes, and their letters, that a title names
 RECORDED = (ConvergenceWarning, LeakWarning, SchemaWarning)
 
 
@@ -66,13 +66,12 @@ def report(
     n_jobs: int | None = None,
     verbose: bool | Callable[..., Any] = False,
 ) -> Report:
-    """Evaluate, select, and write it all down for people who were not there.
+    """Evaluate methods, select columns, and explain both in a report.
 
-    The first of the methods makes the signature. It is judged on rows that its selection never
+    The first of the methods makes the signature. It is evaluated on rows that its selection never
     saw, beside the others and beside no selection at all; then it is fitted to all rows, and its
-    best columns, as many as the rule says, are the signature. Which method comes first must be
-    settled before the results are seen: to take the one that turns out best would make its figure
-    too good.
+    best columns, as many as the rule chooses, are the signature. Decide which method comes first
+    before you see the results: the performance of the one that turns out best is too optimistic.
 
     Parameters
     ----------
@@ -80,42 +79,44 @@ def report(
     y : sequence or str, optional
         The class of every row, or the name of its column.
     methods : names, estimators, dict of those, Advice, or None
-        The one that makes the signature first, others to compare with after it. None asks
-        :func:`featly.advise`, whose answer may be passed as well; alternatives that take minutes
-        are then left out. No selection at all, "none", is always compared with.
+        First the one that makes the signature, then others to compare with. None takes those of
+        :func:`featly.advise`, whose result may be passed as well; alternatives that take minutes
+        are then left out. No selection at all, "none", is always among them.
     schema : Schema, dict or None, default=None
+        What is known about the columns, see :class:`featly.Schema`.
     splits : int, splitter or None, default=None
-        A number is that many random splits of 90% to train and 10% to test; None is what is
-        advised, 50 splits at the most.
+        A number is that many random splits of 90% to train and 10% to test; None takes the advised
+        ones, at most 50.
     learner : str or None, default=None
-        What is trained on the selected columns; None is what is advised, or "linear-svm".
+        The learner on the selected columns; None takes the advised one, or "linear-svm".
     metric : str, default="bcr"
         "bcr", "accuracy", "error", "sensitivity" or "specificity".
     rule : str, int or None, default=None
-        How the number of columns is chosen, see :data:`featly.measures.sizes.SIZE_RULES`; None is
-        what is advised, or "within-interval".
+        The rule for the number of columns, see :data:`featly.measures.sizes.SIZE_RULES`; None takes
+        the advised one, or "within-interval".
     sizes : as in :class:`featly.Study`, or None, default=None
-        None is what is advised, or "powers".
+        None takes the advised ones, or "powers".
     resample, null, random_state
         As in :class:`featly.Study`.
     fill : bool or None, default=None
-        Whether gaps are filled, from the training rows alone; None fills them where the first
-        method does not take them.
+        Whether missing values are filled, from the training rows alone; None fills them if the
+        first method does not take them.
     row_groups, official : sequence or str, optional
-        As in :meth:`featly.study.Dataset.of`. With an official split, that one judges.
+        As in :meth:`featly.study.Dataset.of`. An official split is used for the evaluation.
     individuals : bool, default=True
-        Pictures show the values of single rows, such as patients. False replaces them by
-        summaries of at least five rows.
+        Whether pictures show the values of single rows, such as patients; else they show summaries
+        of at least five rows.
     n_shown : int, default=100
         Columns of the ranking to show; those of the signature are always shown.
     title : str or None, default=None
     names : sequence of str or None, default=None
-        What to call the columns of a table without names.
+        Names of the columns, if the table has none.
     directory : path or None, default=None
-        Where the fits are kept, so that a report that was stopped goes on where it was.
+        Folder for the fits, so that a report that was stopped can go on.
     n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
-        As in :meth:`featly.Study.run`.
+        True shows a progress bar; a function is called with (done, total).
 
     Returns
     -------
@@ -233,7 +234,7 @@ def _title(classes: list[str]) -> str:
 
 
 def _check_parameters(n_shown: Any, metric: str, rule: Any) -> None:
-    """Raise an error before the work for what would only be noticed after it."""
+    """Raise an error for wrong parameters before the work instead of after it."""
     is_whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
     if not is_whole or not 1 <= n_shown <= MOST_SHOWN:
         raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
@@ -264,7 +265,7 @@ def _resolve_sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
 
 
 def _feature_columns(X: Any, data: Dataset) -> Any:
-    """Return the columns to select from as the user has them, levels and all."""
+    """Return the columns to select from, with the user's own dtypes and levels."""
     if not is_frame(X):
         return X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     position_of = {name: k for k, name in enumerate(open_table(X).names)}
@@ -276,7 +277,7 @@ def _column_names(data: Dataset, names: Sequence[str] | None) -> list[str]:
     if names is None:
         return [str(name) for name in data.names[:]]
     if isinstance(names, str):
-        raise ParameterError(f"names={names!r}: give one for each column of the table")
+        raise ParameterError(f"names={names!r}: give a list with a name for each column")
     if len(names) != data.n_features:
         raise ParameterError(f"names: give {data.n_features} of them, one for each column")
     return [str(name) for name in names]
@@ -317,10 +318,10 @@ def _make_plan(
         }
         if splits is None:
             splits = advice.splits
-            if isinstance(splits, Subsampling):  # more would cost more than they tell here
+            if isinstance(splits, Subsampling):  # more splits would change a report little
                 splits = replace(splits, n_splits=min(SPLITS, splits.n_splits))
         fill = advice.fill if fill is None else fill
-    named_methods = Study(methods, data).methods  # its errors, and names for estimators
+    named_methods = Study(methods, data).methods  # raises errors, and names estimators
     if next(iter(named_methods.values())) is None:
         raise ParameterError("the first method makes the signature, and 'none' selects nothing")
     if None not in named_methods.values():
@@ -361,12 +362,12 @@ def _report_prior(
 
 
 def _is_slow(name: str, data: Dataset) -> bool:
-    """Return whether a method that nobody named would take most of the time."""
+    """Return whether an advised method would take most of the time."""
     return name in SLOW and data.n_rows * data.n_features > MOST_FOR_SLOW
 
 
 def _refuse_failure(results: Results, main: str) -> None:
-    """Raise an error that says why there is no signature."""
+    """Raise DataError with the first failure if the main method has no result."""
     if not _has_result(results, main):
         import polars as pl
 

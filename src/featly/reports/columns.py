@@ -1,4 +1,4 @@
-"""Single columns against the classes: the facts and the sentence that a page shows of each."""
+"""Single columns against the classes: figures, and a sentence, for the page."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,13 +15,12 @@ __all__ = ["column_facts", "level_counts", "number"]
 PERCENTILES = {"low": 5, "quartile_1": 25, "median": 50, "quartile_3": 75, "high": 95}
 
 
-# ---- in figures ----------------------------------------------------------------------------------
 def column_facts(
     column: Column, classes: Sequence[str], y: IntArray, *, individuals: bool
 ) -> dict[str, Any]:
-    """Summarise one column in each class, and say in a sentence how they differ.
+    """Summarise one column in each class, and describe the differences in a sentence.
 
-    Without `individuals`, nothing is told that rests on few rows: see
+    Without `individuals`, figures that rest on few rows are left out: see
     :mod:`featly.basics.privacy`.
     """
     if column.numbers is not None:
@@ -117,7 +116,7 @@ def _describe_levels(levels: list[str], rows: list[dict[str, Any]], counts: IntA
         return "too few values to compare the classes"
     shares = counts[with_rows, 1:] / n[with_rows, None]
     spread = shares.max(axis=0) - shares.min(axis=0)
-    k = int(spread.round(12).argmax())  # the first of those that differ by rounding alone
+    k = int(spread.round(12).argmax())  # the first of levels that differ by rounding errors only
     most, least = with_rows[shares[:, k].argmax()], with_rows[shares[:, k].argmin()]
     if spread[k] == 0:
         return "every level is as frequent in each class"
@@ -129,7 +128,7 @@ def _describe_levels(levels: list[str], rows: list[dict[str, Any]], counts: IntA
 
 
 def number(value: float) -> str:
-    """Return a number as people write it: four digits at most, thousands apart."""
+    """Return a number with at most four digits, and commas between thousands."""
     if value == 0 or not np.isfinite(value):
         return f"{value:g}"
     if abs(value) >= 1e6 or abs(value) < 1e-4:

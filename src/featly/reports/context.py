@@ -16,7 +16,7 @@ __all__ = ["Evidence", "order_of"]
 
 @dataclass(eq=False)
 class Evidence:
-    """Table, study and fitted methods that a report rests on; not written into it.
+    """Table, study and fitted methods that a report is made from.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class Evidence:
     metric : str
     rule : str or int
     size : int
-        That the rule chooses for it.
+        The number of columns that the rule chooses for it.
     advice : Advice or None
     prior : PriorReport or None
     individuals : bool
     n_shown : int
     warnings : list of str
-        Warnings that came on the way.
+        Warnings of the study and the fits.
     seed : int
     n_jobs : int or None
     """
@@ -88,7 +88,7 @@ class Evidence:
         )
 
     def kinds_of_data(self, positions: Sequence[int] | None = None) -> Schema:
-        """Return the ordinal columns of `data`, or of some: dtypes tell the rest."""
+        """Return a schema with the ordinal columns of `data`, or of some of its columns."""
         ordinal = set() if self.data.schema is None else {int(c) for c in self.data.schema.ordinal}
         columns = range(self.data.n_features) if positions is None else positions
         return Schema(ordinal=[k for k, c in enumerate(columns) if c in ordinal])

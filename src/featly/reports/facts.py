@@ -1,4 +1,4 @@
-"""All facts of a report as plain numbers and words: pages and documents are made from these."""
+"""All facts of a report as plain numbers and texts, for pages and documents."""
 
 import platform
 from datetime import UTC, datetime
@@ -106,7 +106,7 @@ def _warnings(evidence: Evidence, counts: IntArray) -> list[str]:
     return warnings
 
 
-# ---- what was done -------------------------------------------------------------------------------
+# ---- the method and the evaluation ---------------------------------------------------------------
 def _method(evidence: Evidence) -> dict[str, Any]:
     fitted = evidence.fitted_main
     kind = type(fitted).__name__
@@ -130,7 +130,7 @@ def _method(evidence: Evidence) -> dict[str, Any]:
 def _reasons(evidence: Evidence) -> list[str]:
     if evidence.advice is None:
         return []
-    # of the method and of the learner; splits and sizes may be other ones than were advised
+    # those of the method and the learner; splits and sizes may differ from the advised ones
     method, learner, *_ = evidence.advice.reasons
     return [str(method), *([str(learner)] if evidence.learner == evidence.advice.learner else [])]
 
@@ -165,7 +165,7 @@ def _tried_sizes(evidence: Evidence) -> list[int]:
     return sorted(set(curves.filter(pl.col("method") == evidence.main)["size"].to_list()))
 
 
-# ---- how good ------------------------------------------------------------------------------------
+# ---- the results ---------------------------------------------------------------------------------
 def _headline(evidence: Evidence) -> dict[str, Any]:
     results, metric = evidence.results, evidence.metric
     summary = results.summary(metric, rule=evidence.rule)
@@ -211,8 +211,8 @@ def _row(frame: Any, method: str, learner: str, size: int | None = None) -> dict
 def _nested_mean(evidence: Evidence) -> float | None:
     """Return the mean over splits with the size for each chosen on the others.
 
-    The size of the headline is chosen on the same splits that judge it, which favours it a little;
-    this tells how much.
+    The size of the headline is chosen on the splits that it is evaluated on, which makes it a
+    little optimistic; the difference to this mean shows how much.
     """
     if evidence.rule not in CURVE_RULES:
         return None
@@ -264,7 +264,7 @@ def _null(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _selections(evidence: Evidence) -> dict[str, list[str]]:
-    """Return the selection of each method from all rows, at the size that suits it."""
+    """Return the selection of each method from all rows, at the size that the rule chooses."""
     sizes = {
         row["method"]: row["size"]
         for row in _comparison(evidence)["rows"]

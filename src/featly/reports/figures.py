@@ -15,25 +15,24 @@ from featly.table.frames import is_frame, take_columns
 
 __all__ = ["Figure", "figures", "inline_svg"]
 
-MOST_IN_MAP = 60
-LEAST_IN_MAP = 3
-LISTED = 30
+MOST_IN_MAP, LEAST_IN_MAP = 60, 3  # columns of the redundancy map
+LISTED = 30  # columns of a figure with a row for each
 MOST, MOST_SETS = 20, 12  # methods in one picture, selections in one
-LARGE, LEAST = 1.65, 1.3  # pixels for a point, with room and without
+LARGE, LEAST = 1.65, 1.3  # pixels for a point on a wide screen and on a narrow one
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with its words.
+    """A picture with its title and explanation.
 
     Attributes
     ----------
     name : str
-        Also of its file.
+        Name of the figure and of its file.
     title, reading : str
-        What it shows, and how to read it.
+        Title, and how to read the figure.
     svg : bytes
-        As matplotlib writes it.
+        The SVG file that matplotlib writes.
     part : str
         The part of the report that it belongs to.
     """
@@ -52,7 +51,7 @@ def figures(evidence: Evidence, facts: dict[str, Any]) -> list[Figure]:
 
     drawn_figures = []
     # text stays text: small, searched by readers, spoken by screen readers
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "featly"}
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "featly"}
     with matplotlib.rc_context(settings), plt.ioff():
         for name, title, reading, part, draw in _drawings(evidence, facts):
             open_before = set(plt.get_fignums())
@@ -84,7 +83,7 @@ def _drawings(
     selection: dict[str, Any] = {"learner": evidence.learner}
     curves: dict[str, Any] = {"rule": evidence.rule, "methods": facts["protocol"]["methods"][:MOST]}
     ranks_all = all(len(order) == evidence.data.n_features for order in evidence.orders)
-    size = evidence.size if ranks_all else None  # a method that says itself how many needs none
+    size = evidence.size if ranks_all else None  # a method that chooses the size itself takes None
     yield (
         "performance",
         "How well, by number of columns",
@@ -94,7 +93,7 @@ def _drawings(
         "certainty",
         lambda: plots.plot_curves(results, metric=evidence.metric, **selection, **curves),
     )
-    if any(row["nogueira"] is not None for row in facts["curves"]):  # one split says nothing of it
+    if any(row["nogueira"] is not None for row in facts["curves"]):  # needs more than one split
         yield (
             "stability",
             "How stable, by number of columns",
@@ -113,7 +112,7 @@ def _drawings(
             results, size=size, method=main, n_features=LISTED, **selection
         ),
     )
-    if hasattr(fitted, "table"):  # others' methods leave less
+    if hasattr(fitted, "table"):  # a method of featly
         yield (
             "ranking",
             f"The ranking of {main}",
@@ -150,14 +149,14 @@ def _drawings(
     if evidence.prior is not None:
         yield (
             "prior",
-            "What believing in some columns changed",
+            "What the prior changed",
             "Left: ranks without and with the prior. Right: differences, with minus without; an "
-            "interval across 0 says that none can be told.",
+            "interval across 0 shows no significant difference.",
             "signature",
             lambda: plots.plot_prior(evidence.prior, n_features=LISTED),
         )
     if evidence.schema.costs:
-        costs = dict(zip(evidence.names, _costs(evidence), strict=True))
+        costs: dict[str | int, float] = dict(zip(evidence.names, _costs(evidence), strict=True))
         yield (
             "costs",
             "What the columns cost",
@@ -167,12 +166,12 @@ def _drawings(
         )
 
 
-def _costs(evidence: Evidence) -> Any:
+def _costs(evidence: Evidence) -> list[float]:
     schema = evidence.data.schema
     costs = np.zeros(evidence.data.n_features)
     for column, cost in (schema.costs if schema is not None else {}).items():
         costs[int(column)] = cost
-    return costs.tolist()
+    return [float(cost) for cost in costs]
 
 
 def _signature_drawings(
@@ -201,8 +200,8 @@ def _signature_drawings(
         yield (
             "redundancy",
             f"What the {columns_text} have in common",
-            "0: two columns tell nothing of each other. 1: either tells the other. Columns that "
-            "are alike stand together.",
+            "0: two columns are not associated. 1: each determines the other. Similar columns are "
+            "side by side.",
             "signature",
             lambda: plots.plot_redundancy(
                 associations(
@@ -241,11 +240,11 @@ def _name_columns(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, l
     return frame, evidence.data.y, names
 
 
-# ---- into a page ---------------------------------------------------------------------------------
+# ---- SVG in a page -------------------------------------------------------------------------------
 def inline_svg(figure: Figure, label: str) -> str:
-    """Return a drawing as part of a page: the page's ink, and identifiers of its own.
+    """Return a drawing as part of a page, in the page's colours and with unique identifiers.
 
-    Two drawings of matplotlib use the same identifiers, and the second would show parts of the
+    Drawings of matplotlib use the same identifiers: on one page, the second would show parts of the
     first.
     """
     from featly.plots.canvas import FAINT, INK
@@ -265,7 +264,7 @@ def inline_svg(figure: Figure, label: str) -> str:
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     points = float(width[1]) if width else 400.0
-    # print of 7 points is read at a distance on paper, and larger on a screen
+    # print of 7 points can be read on paper, but has to be larger on a screen
     size = f"width:{points * LARGE:.0f}px;min-width:{points * LEAST:.0f}px"
     attributes = f'role="img" aria-label="{escape(label, quote=True)}" style="{size}"'
     text = text.replace("<svg", f"<svg {attributes}", 1)

@@ -1,4 +1,4 @@
-"""The page: its template filled, its pictures in it, and no more bytes than it needs."""
+"""The page: a filled template with all pictures in it, kept small."""
 
 import json
 import math
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["page", "whole_ranking"]
 
-POINT_BYTES, CLASS_BYTES = 10, 90  # of a point in a picture, of a class in words
-MOST_POINT_BYTES = 250_000  # of all of them
-MOST_PICTURE_BYTES = 500_000  # of all pictures of single columns, points apart
-LONGEST = 60  # letters of a name where it is only mentioned
-MOST_LOOKUP_BYTES = 300_000  # of names that can be looked up
+POINT_BYTES, CLASS_BYTES = 10, 90  # for a point in a picture, for the text on a class
+MOST_POINT_BYTES = 250_000  # for all points
+MOST_PICTURE_BYTES = 500_000  # for all pictures of single columns without points
+LONGEST = 60  # letters of a name in running text
+MOST_LOOKUP_BYTES = 300_000  # for the names that can be looked up
 
 
 def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
@@ -135,7 +135,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def _lookup(evidence: Evidence) -> str:
-    """Return names by rank, as many as have room, and how often chosen; empty with few."""
+    """Return JSON of names by rank, as many as fit, and how often chosen; "" if all are shown."""
     order = evidence.order
     if len(order) <= evidence.n_shown:
         return ""

@@ -92,7 +92,7 @@ def _misses(facts: dict[str, Any]) -> str:
     names = ", ".join(f"{escape(miss['name'])} ({miss['frequency']:.0%})" for miss in misses)
     return (
         f"Not in the signature, though more than half of the splits choose them: {names}."
-        if (names)
+        if names
         else ""
     )
 

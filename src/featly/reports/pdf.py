@@ -1,4 +1,4 @@
-"""A browser on this machine, for PDF and pictures of pages; the page itself needs none."""
+"""PDF and pictures of pages, by a browser on this machine."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ __all__ = ["find_browser", "no_browser_error", "pdf", "run_browser"]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
             "microsoft-edge", "msedge")  # fmt: skip
-PATIENCE = 120  # seconds
+PATIENCE = 120  # seconds after which the browser is stopped
 
 
 def find_browser() -> str | None:

@@ -29,15 +29,15 @@ class Report:
     Attributes
     ----------
     facts : dict
-        Everything that the page tells, as plain numbers and texts.
+        Everything on the page, as plain numbers and texts.
     results : featly.study.Results
-        Of the study behind it.
+        Results of the study behind it.
     signature : list of str
         The recommended columns, best first.
 
     See Also
     --------
-    featly.report : Makes it.
+    featly.report : The function that makes it.
     """
 
     def __init__(self, facts: dict[str, Any], evidence: "Evidence") -> None:
@@ -52,7 +52,7 @@ class Report:
 
     @property
     def results(self) -> Any:
-        """Results of the study behind the report, for what the page does not tell."""
+        """Results of the study behind the report."""
         return self._evidence.results
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class Report:
         return whole_ranking(self._evidence, self.facts)
 
     def html(self) -> str:
-        """Return the page: one file, no network, nothing else needed."""
+        """Return the page as one file that needs no network and no other file."""
         from featly.reports.html import page
 
         check_extra()
@@ -99,7 +99,7 @@ class Report:
         Parameters
         ----------
         folder : str, default=""
-            Where the figures lie that the text shows; empty shows none.
+            Folder of the figures that the text shows; empty shows none.
         """
         from featly.reports.markdown import markdown
 
@@ -113,8 +113,8 @@ class Report:
         path : path
             "-" is standard output.
         format : {"html", "md", "pdf", "json"} or None, default=None
-            None goes by the ending of the name. A PDF needs a Chromium or Chrome on this machine.
-            Markdown comes with a folder of figures beside it.
+            None takes it from the ending of the name. A PDF needs Chromium or Chrome on this
+            machine. Markdown comes with a folder of figures beside it.
         """
         kind = format_of(path, format)
         check_writable(path)
@@ -139,7 +139,7 @@ class Report:
         return self.markdown(folder.name)
 
     def save_figures(self, folder: str | Path) -> list[Path]:
-        """Write the figures into a folder, which is made if need be: SVG, for any use.
+        """Write the figures as SVG into a folder, which is made if it does not exist.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Report:
 
 
 def format_of(path: str | Path, format: str | None) -> str:
-    """Return one of the formats, as asked for or by the ending of the name."""
+    """Return the requested format, or that of the ending of the name."""
     if format is not None:
         if format not in FORMATS:
             raise ParameterError(f"format {format!r}: there are {', '.join(FORMATS)}")
@@ -191,7 +191,7 @@ def format_of(path: str | Path, format: str | None) -> str:
 
 
 def check_extra() -> None:
-    """Raise the error that names the extra if matplotlib or jinja2 is missing."""
+    """Raise ParameterError with the extra to install if matplotlib or jinja2 is missing."""
     from importlib.util import find_spec
 
     for library in ("matplotlib", "jinja2"):
@@ -235,7 +235,7 @@ def _python_call(evidence: "Evidence") -> str:
 
 
 def _methods_as_code(methods: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return methods as code, names alone where that does, and the classes to import."""
+    """Return methods as code, by names alone if possible, and the classes to import."""
     class_names = {name: m.class_name for name, m in METHODS.items()}
     used_methods = {name: method for name, method in methods.items() if method is not None}
     are_defaults = all(
@@ -244,7 +244,7 @@ def _methods_as_code(methods: dict[str, Any]) -> tuple[str, list[str]]:
     )
     if are_defaults:
         return repr(list(used_methods)), []
-    # repr tells parameters that are not the default
+    # repr has the parameters that are not the default
     typed = {name: " ".join(repr(method).split()) for name, method in used_methods.items()}
     called_names = {word for text in typed.values() for word in re.findall(r"\w+(?=\()", text)}
     entries = ", ".join(f"{name!r}: {text}" for name, text in typed.items())

@@ -15,10 +15,10 @@ from featly.reports.context import Evidence
 
 __all__ = ["MOST_CELLS", "feature_facts", "near_misses"]
 
-REDUNDANT = 0.7  # associations from here on are told
-MOST_ALTERNATIVES = 5
-MOST_CELLS = 200_000_000  # of tables whose columns are looked at one by one
-CHUNK_CELLS = 20_000_000  # of associations that are held at a time
+REDUNDANT = 0.7  # association from which a column is an alternative
+MOST_ALTERNATIVES = 5  # named for a column
+MOST_CELLS = 200_000_000  # of a table up to which its columns are looked at one by one
+CHUNK_CELLS = 20_000_000  # associations in memory at a time
 
 
 def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
 
 
 def _ranks(evidence: Evidence, shown: IntArray) -> FloatArray | None:
-    """Return quartiles of the ranks that columns have in the splits."""
+    """Return the quartiles of the ranks of columns over the splits."""
     p, orders = evidence.data.n_features, evidence.orders
     if not len(orders) or any(len(order) < p for order in orders):
         return None
@@ -91,7 +91,7 @@ def _single_tests(evidence: Evidence, shown: IntArray) -> dict[str, list[Any]]:
         data = evidence.data
         test = UnivariateTest(schema=evidence.kinds_of_data(), n_jobs=evidence.n_jobs)
         test.fit(data.X, data.y)
-    except DataError:  # such as infinite values, or sparse columns that it does not take
+    except DataError:  # such as infinite values, or a sparse table
         return {"p": no_values, "q": no_values, "test": no_values}
     return {
         "p": test.p_value_[shown].tolist(),
@@ -101,7 +101,7 @@ def _single_tests(evidence: Evidence, shown: IntArray) -> dict[str, list[Any]]:
 
 
 def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
-    """Return columns that tell much the same as one of the signature."""
+    """Return, for each column of the signature, columns that are strongly associated with it."""
     data, chosen = evidence.data, evidence.signature_columns
     if data.n_rows * data.n_features > MOST_CELLS:
         return _alternatives_by_blocks(evidence)
@@ -118,7 +118,7 @@ def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
 
 
 def _alternatives_by_blocks(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:
-    """Return the same of a large table of numbers, by blocks of columns."""
+    """Return the same for a large table of numbers, by blocks of columns."""
     from featly.diagnostics.redundancy import redundancy
 
     data, chosen = evidence.data, evidence.signature_columns
@@ -133,7 +133,7 @@ def _alternatives_by_blocks(evidence: Evidence) -> dict[int, list[dict[str, Any]
             schema=evidence.kinds_of_data(),
             n_jobs=evidence.n_jobs,
         ).pairs
-    except (DataError, ParameterError):  # infinite values, or most columns tell the same
+    except (DataError, ParameterError):  # infinite values, or too many pairs
         return {}
     alternatives = {}
     for position in chosen.tolist():

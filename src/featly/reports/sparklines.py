@@ -1,7 +1,7 @@
 """A column against the classes as a small drawing, a kilobyte or two of SVG.
 
-matplotlib's drawings take ten times as much: a page with 500 of them would not open at once.
-Colours are those of the page's style sheet (``c0``, ``c1``, ...), so that they suit light and dark.
+matplotlib's drawings take ten times as much, and a page with 500 of them would open slowly.
+Colours are those of the page's style sheet (``c0``, ``c1``, ...), for light and dark pages.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from featly.reports.columns import level_counts, number
 __all__ = ["miniature"]
 
 WIDTH = 320  # units of the drawing, about pixels
-LEFT = 84  # room for the names of the classes
+LEFT = 84  # width of the names of the classes
 ROW = 22  # height of a class
 FOOT = 18  # height of the axis
 LONGEST_LABEL = 13
 N_COLOURS = 8
-LETTER = 5.6  # width of one in small print
+LETTER = 5.6  # width of a letter in small print
 MARKED = (5, 25, 50, 75, 95)  # percentiles
 
 
@@ -46,7 +46,7 @@ def miniature(
     points : bool
         Whether every row is a point beside the box of its class.
     individuals : bool
-        False leaves out what rests on few rows: see :mod:`featly.basics.privacy`.
+        False leaves out figures that rest on few rows: see :mod:`featly.basics.privacy`.
 
     Returns
     -------
@@ -90,9 +90,9 @@ def _draw_boxes(
 
 
 def _range(groups: list[FloatArray], *, points: bool, individuals: bool) -> Any:
-    """Return the ends of the axis: of the points, or else of what boxes show.
+    """Return the ends of the axis: of the points, or else of the boxes.
 
-    Without individuals no extreme may be read from it; with boxes alone one would squeeze them.
+    Without individuals, extremes must not be shown; with boxes alone, they would squeeze the boxes.
     """
     if points and any(map(len, groups)):
         values = np.concatenate(groups)
@@ -111,7 +111,7 @@ def _range(groups: list[FloatArray], *, points: bool, individuals: bool) -> Any:
 
 def _x(values: Any, low: float, high: float) -> IntArray:
     span = WIDTH - LEFT - 12
-    # by halves: the difference of two large numbers may be none
+    # halves, because the difference of two large numbers may overflow
     share = (np.asarray(values) / 2 - low / 2) / (high / 2 - low / 2)
     return np.rint(LEFT + 4 + span * share).astype(np.int64)
 
@@ -139,7 +139,7 @@ def _draw_name(label: str, middle: int) -> str:
 def _draw_points(values: FloatArray, low: float, high: float, middle: int, k: int) -> str:
     """Draw points around the middle of their row; those at one spot are drawn once."""
     x = _x(values, low, high)
-    # spread by the place in the table, so that the same table gives the same drawing
+    # spread by the row number, so that the same table gives the same drawing
     y = middle - 7 + (np.arange(len(values)) * 7919) % 15
     positions = np.unique(np.column_stack([x, y]), axis=0)
     path = "".join(f"M{a} {b}h0" for a, b in positions.tolist())

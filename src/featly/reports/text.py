@@ -1,4 +1,4 @@
-"""Facts of a report in sentences for readers who were not there."""
+"""Facts of a report as sentences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,9 +48,9 @@ FEW_IN_CLASS = 30
 
 # ---- answers -------------------------------------------------------------------------------------
 def answers(facts: dict[str, Any]) -> list[dict[str, str]]:
-    """Answer the questions that a reader has, with how good each answer is, and why.
+    """Answer a reader's questions: question, answer, text, and a level for a mark beside it.
 
-    `level` is "good", "fair" or "poor", for a mark beside the words.
+    The level is "good", "fair" or "poor".
     """
     entries = [_prediction_answer(facts["headline"]), _stability_answer(facts["headline"])]
     comparison = _all_columns_answer(facts)
@@ -129,7 +129,7 @@ def _all_columns_answer(facts: dict[str, Any]) -> dict[str, str] | None:
         f"columns (95% interval {ends[0]:+.3f} to {ends[1]:+.3f}, p = {pair['p_value']:.2g}"
     )
     n_pairs = len(facts["comparison"]["pairs"])
-    # this one was settled before; the others on the page were not
+    # this comparison was planned before the results; the others on the page were not
     counted_in = f"; {pair['p_adjusted']:.2g} if all {n_pairs} comparisons below are counted"
     text += f"{counted_in if n_pairs > 1 else ''})."
     good = difference if facts["headline"]["greater_is_better"] else -difference
@@ -162,7 +162,7 @@ def _answer(question: str, answer: str, level: str, text: str) -> dict[str, str]
     return {"question": question, "answer": answer, "level": level, "text": text}
 
 
-# ---- the whole in a paragraph --------------------------------------------------------------------
+# ---- paragraphs ----------------------------------------------------------------------------------
 def summary(facts: dict[str, Any]) -> str:
     """Return the first paragraph of the page."""
     headline, data = facts["headline"], facts["data"]
@@ -203,8 +203,8 @@ def describe_protocol(facts: dict[str, Any]) -> list[str]:
         f"is trained on the best {_join_values(sizes)} of them, and predicts the test rows."
     ]
     if protocol["fill"]:
-        steps.append("Gaps are filled with what the training rows say (medians, a level of their "
-                      "own).")  # fmt: skip
+        steps.append("Missing values are filled from the training rows (medians, or a level of "
+                      "their own).")  # fmt: skip
     if protocol["resample"] != "none":
         steps.append(f"The training rows are balanced by {protocol['resample']}.")
     if names:
@@ -246,7 +246,7 @@ def _describe_splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
 
 # ---- warnings ------------------------------------------------------------------------------------
 def about_classes(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Warn of what few rows of a class mean for the results."""
+    """Return warnings about classes with few rows, and about uneven classes."""
     warnings = []
     smallest = min(range(len(counts)), key=counts.__getitem__)
     if counts[smallest] < FEW_IN_CLASS:
@@ -291,7 +291,7 @@ def about_columns(suspect: SuspectColumns) -> list[str]:
 
 # ---- figures -------------------------------------------------------------------------------------
 def rate(value: float | None) -> str:
-    """Return a rate with as many digits as it deserves."""
+    """Return a rate with two digits."""
     return "–" if value is None else f"{min(max(value, 0.0), 1.0):.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Tests whether methods differ by more than chance: over blocks, by pairs, and by wins."""
+"""Tests of whether methods differ by more than chance: over blocks, by pairs, and by wins."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare"]
 
-DECIMALS = 12  # of what is ranked: beyond, a difference is rounding
+DECIMALS = 12  # values are ranked at so many decimals: a smaller difference is rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,12 +42,15 @@ class Comparison:
     friedman : Friedman or None
         None with fewer than two blocks or methods.
     nemenyi : Nemenyi or None
-        Mean ranks, the critical difference, and which methods cannot be told apart.
+        Mean ranks, the critical difference, and the groups of methods that do not differ.
     pairs : polars.DataFrame
         dataset, learner, method_a, method_b, sizes, difference with its corrected interval, p and
         p adjusted by Holm within the dataset.
     wins : Wins or None
-        How often each beats each, over all splits; None where splits cannot be paired.
+        How often each method beats each other, over all splits; None where splits cannot be
+        paired.
+    biased : bool
+        Whether columns were selected on all rows, test rows included.
     """
 
     metric: str
@@ -59,7 +62,7 @@ class Comparison:
     biased: bool = False
 
     def summary(self) -> str:
-        """Return all of it in words."""
+        """Return the tests as text."""
         parts = []
         if self.biased:
             parts.append("BIASED: columns were selected on all rows, test rows included")
@@ -87,20 +90,20 @@ def compare(
         raise ParameterError(f"size={size!r}: give a number, 'chosen', or None for all sizes")
     from featly.study.results import GREATER
 
-    stability = metric == "kuncheva"
-    if not stability and metric not in GREATER:
+    is_stability = metric == "kuncheva"
+    if not is_stability and metric not in GREATER:
         raise ParameterError(
             f"there is no metric {metric!r}: there are kuncheva, {', '.join(GREATER)}"
         )
-    greater = True if stability else GREATER[metric]
+    greater = True if is_stability else GREATER[metric]
     methods = list(results.about["methods"])
     blocks = _blocks(results, metric, size, rule, methods)
     table = np.column_stack([blocks.get_column(name).to_numpy() for name in methods])
     enough = len(methods) > 1 and len(table) > 1 and (~np.isnan(table).any(axis=1)).sum() > 1
-    if stability:
-        pairs, won = _empty_pairs(), None
+    if is_stability:
+        pairs, win_counts = _empty_pairs(), None
     else:
-        pairs, won = _test_pairs(
+        pairs, win_counts = _test_pairs(
             results, metric, rule if size is None or size == "chosen" else size, methods, greater
         )
     return Comparison(
@@ -109,7 +112,7 @@ def compare(
         friedman=friedman(table, methods, greater) if enough else None,
         nemenyi=nemenyi(table, methods, alpha, greater) if enough else None,
         pairs=pairs,
-        wins=won,
+        wins=win_counts,
         biased=results.biased,
     )
 
@@ -117,10 +120,10 @@ def compare(
 def _blocks(
     results: "Results", metric: str, size: int | str | None, rule: str | int, methods: list[str]
 ) -> "pl.DataFrame":
-    """Return blocks x methods; a method with a size of its own stands in every block."""
+    """Return blocks x methods; a method that chooses its own size has a value in every block."""
     import polars as pl
 
-    # the stability goes by the sizes that suit the balanced rate
+    # for the stability, sizes are chosen by the balanced rate
     metric, value = ("bcr", "kuncheva") if metric == "kuncheva" else (metric, "mean")
     curves = results.curves(metric)
     if size == "chosen":
@@ -143,10 +146,10 @@ def _blocks(
     wide = long.sort("dataset", "learner", "size").pivot(
         "method", index=["dataset", "learner", "size"], values=value, aggregate_function="first"
     )
-    nothing = pl.Series([None] * wide.height, dtype=pl.Float64)
+    all_null = pl.Series([None] * wide.height, dtype=pl.Float64)
     keys = [wide.get_column(key) for key in ("dataset", "learner", "size")]
-    # one by one: to select, names such as '*' are patterns
-    values = [wide.get_column(m) if m in wide.columns else nothing.alias(m) for m in methods]
+    # get_column, since select would take names such as '*' for patterns
+    values = [wide.get_column(m) if m in wide.columns else all_null.alias(m) for m in methods]
     return pl.DataFrame([*keys, *values])
 
 
@@ -200,8 +203,10 @@ def _test_pairs(
             ]  # fmt: skip
     pairs = pl.DataFrame(lines, orient="row", schema=_empty_pairs().schema)
     runs = np.concatenate(stacked) if stacked else np.empty((0, len(methods)))
-    won = wins(runs.round(DECIMALS), methods, greater) if len(methods) > 1 and len(runs) else None
-    return pairs, won
+    win_counts = (
+        wins(runs.round(DECIMALS), methods, greater) if len(methods) > 1 and len(runs) else None
+    )
+    return pairs, win_counts
 
 
 def _differences(first: dict[int, float], second: dict[int, float]) -> FloatArray:

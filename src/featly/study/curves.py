@@ -94,7 +94,7 @@ def _means(
 
 
 def sort_by_plan(frame: "pl.DataFrame", results: "Results", keys: list[str]) -> "pl.DataFrame":
-    """Sort lines by `keys`: datasets, methods and learners as in the plan."""
+    """Sort rows by `keys`: datasets, methods and learners as in the plan."""
     import polars as pl
 
     plan = {key: pl.Enum(list(results.about[f"{key}s"])) for key in keys if key != "size"}
@@ -190,8 +190,8 @@ def _ranking_stability(
     if labels.any():
         categorical = labels[orders].cumsum(axis=1)[:, sizes - 1].mean(axis=0)
     if len(orders) < 2:
-        nothing = [np.nan] * len(sizes)
-        return [nothing, nothing, nothing, nothing, categorical.tolist()]
+        undefined = [np.nan] * len(sizes)
+        return [undefined, undefined, undefined, undefined, categorical.tolist()]
     stable = nogueira_curve(orders, sizes, len(labels), level)
     value, lower, upper = (np.asarray(part).tolist() for part in stable[:3])
     return [value, value, lower, upper, categorical.tolist()]
@@ -215,11 +215,11 @@ def family_frame(results: "Results", metric: str) -> "pl.DataFrame":
     draws = results.curves(metric).join(
         own, on=["dataset", "method"], how="left", maintain_order="left"
     )
-    # the numbers that a method chooses itself differ from draw to draw
-    size_key = pl.when(pl.col("own").is_null()).then("size").alias("kept")
+    # sizes that a method chooses itself differ from draw to draw, so they are no key
+    size_key = pl.when(pl.col("own").is_null()).then("size").alias("own_key")
     return (
         draws.with_columns(pl.col("dataset").replace_strict(family).alias("family"), size_key)
-        .group_by("family", "method", "learner", "kept", maintain_order=True)
+        .group_by("family", "method", "learner", "own_key", maintain_order=True)
         .agg(
             pl.col("size").mean().round().cast(pl.Int64),
             pl.col("mean").mean(),
@@ -227,7 +227,7 @@ def family_frame(results: "Results", metric: str) -> "pl.DataFrame":
             pl.col("mean").count().cast(pl.Int64).alias("n_draws"),
             pl.col("biased").first(),
         )
-        .drop("kept")
+        .drop("own_key")
     )
 
 
@@ -242,7 +242,7 @@ def summary_frame(results: "Results", metric: str, rule: str | int, level: float
         pl.col("select_seconds").mean().alias("seconds"),
         pl.col("failure").is_not_null().sum().cast(pl.Int64).alias("n_failed"),
     )
-    # a method that never worked has a line as well
+    # a method that failed everywhere has a row, too
     costs_by_learner = costs.join(
         pl.DataFrame({"learner": list(results.about["learners"])}), how="cross"
     )
@@ -273,7 +273,7 @@ def _geometric_mean(summary: "pl.DataFrame", metric: str) -> "pl.Series":
     if metric in METRICS and METRICS[metric].greater_is_better:
         stable = summary["kuncheva"].fill_null(np.nan).to_numpy()
         rate = summary["mean"].fill_null(np.nan).to_numpy()
-        # sets of different sizes may fall below -1, which is as bad as it gets
+        # the index of sets of different sizes may lie below -1
         mean = np.asarray(stability_performance(np.maximum(stable, -1.0), rate))
     return pl.Series("geometric_mean", mean, dtype=pl.Float64).fill_nan(None)
 
@@ -295,8 +295,8 @@ def rows_at_chosen_size(
         elif isinstance(rule, int | np.integer):
             size = int(rule)
         else:
-            line_key: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
-            size = results.choose_size(rule, metric=metric, **line_key)
+            row_key: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+            size = results.choose_size(rule, metric=metric, **row_key)
         at = known.filter(pl.col("size") == size)
         if at.is_empty():
             raise ParameterError(
@@ -318,7 +318,7 @@ def null_frame(results: "Results", metric: str) -> "pl.DataFrame":
     from featly.study.results import GREATER
 
     if not results.about["null"]:
-        raise ParameterError("the study was run without shuffled labels: say null=100")
+        raise ParameterError("the study was run without shuffled labels: run it with null=100")
     rows = at_own_size(split_values(results, metric), own_sizes(results))
     sign = 1.0 if GREATER[metric] else -1.0
     best = (

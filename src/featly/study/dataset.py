@@ -1,9 +1,10 @@
-"""A table, its target and what is known about its rows, ready to be split again and again."""
+"""A table, its target and what is known about its rows, as studies use it."""
 
 import functools
 import hashlib
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,13 +31,14 @@ from featly.table.frames import (
     values_of,
 )
 from featly.table.schema import Columns, Schema
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["Dataset", "family_of", "take_rows"]
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A table and its target, as a study sees it.
+    """A table and its target, checked once and split many times.
 
     Make one with :meth:`of`. Numbers lie in one array, mixed columns in a polars frame whose
     dtypes tell the kinds.
@@ -56,13 +58,15 @@ class Dataset:
     kinds : uint8 array
         See :mod:`featly.basics.kinds`.
     schema : Schema or None
-        What is known about the columns beside their kinds, by position.
+        Keep, prior, costs and groups of the columns, by position.
     row_groups : int64 array or None
         Which rows belong together, such as those of one patient.
     official : array of str or None
-        "train" or "test", where somebody else has split the table.
+        "train" or "test" for every row, where the table comes with a split.
     roles : Roles or None
         Which columns are relevant, where that is known.
+    columns_with_missing : tuple of int
+        Columns with a missing value.
     """
 
     name: str
@@ -70,7 +74,7 @@ class Dataset:
     y: AnyArray
     codes: IntArray
     classes: AnyArray
-    names: list[str] | DefaultNames
+    names: Sequence[str]
     kinds: ByteArray
     schema: Schema | None = None
     row_groups: IntArray | None = None
@@ -100,13 +104,15 @@ class Dataset:
         y : sequence or str, optional
             The class of every row, or the name of the column of X that holds it.
         name : str, default="data"
-        schema : Schema, dict or None
+        schema : Schema, dict or None, default=None
+            What is known about the columns, see :class:`featly.Schema`.
         row_groups : sequence or str, optional
-            What tells rows that belong together, such as the patient: an entry a row, or the name
-            of a column of X, which is then no feature any more.
+            Groups of rows that belong together, such as those of one patient: a label for every
+            row, or the name of a column of X, which is then no feature any more.
         official : sequence or str, optional
             "train" or "test" for every row, or the name of the column that says so.
         roles : Roles, optional
+            Which columns are relevant.
 
         Returns
         -------
@@ -141,8 +147,8 @@ class Dataset:
         X, columns = _normal_form(X, Schema.of(schema))
         if roles is not None and roles.n_features != len(columns.kinds):
             raise DataError(
-                f"dataset {name!r} has {len(columns.kinds)} columns, its roles speak of "
-                f"{roles.n_features}"
+                f"dataset {name!r} has {len(columns.kinds)} columns, but its roles are of "
+                f"{roles.n_features}: give the roles of this table"
             )
         return cls(
             name=name,
@@ -177,9 +183,9 @@ class Dataset:
         )
 
     def shuffled(self, draw: int, random_state: int) -> "Dataset":
-        """Return the table with its labels shuffled: nothing in it can be learnt any more.
+        """Return the table with shuffled labels, which the columns cannot predict.
 
-        Rows that belong together and share a label keep sharing one.
+        If every row group has one label, the labels are shuffled between groups.
         """
         rng = np.random.default_rng(np.random.SeedSequence([random_state, 0x5EED, draw]))
         if self.row_groups is None:
@@ -190,7 +196,7 @@ class Dataset:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash of all that a study uses: the same table gives the same text."""
+        """Hash of all that a study uses: the same table gives the same text."""
         digest = hashlib.blake2b(digest_size=16)
         digest.update(repr((self.n_rows, self.names[:], self.kinds.tolist())).encode())
         digest.update(repr((self.classes.tolist(), self.schema)).encode())
@@ -228,7 +234,7 @@ def _take_out_columns(X: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any
         if not isinstance(value, str):
             continue
         if value not in names:
-            raise DataError(f"{part}={value!r} is no column of the table")
+            raise DataError(f"{part}={value!r} {describe_unknown_column(value, names)}")
         taken.add(names.index(value))
         values[part] = _column(X, names.index(value))
     if not taken:
@@ -240,7 +246,7 @@ def _column(frame: Any, position: int) -> Any:
     library = library_of(frame)
     if library == "pandas":
         column = frame.iloc[:, position]
-        if column.isna().any():  # their NA cannot even be compared with itself
+        if column.isna().any():  # NA cannot be compared, not even with itself
             return column.astype(object).where(column.notna(), None).to_numpy()
         return column.to_numpy()
     if library == "polars":
@@ -257,7 +263,7 @@ def _column(frame: Any, position: int) -> Any:
 
 
 def _depth_of_user() -> int:
-    """Return how many calls up the code of the user stands."""
+    """Return the number of calls between this function and the code of the user."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("featly."):
         frame, depth = frame.f_back, depth + 1
@@ -297,7 +303,7 @@ def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
         names: Any = DefaultNames(X.shape[1])
         columns = schema.resolve(names, np.full(X.shape[1], CONTINUOUS))
         if (columns.kinds == CATEGORICAL).any():
-            read(X, schema)  # says why not
+            read(X, schema)  # raises the error that explains it
         matrix = scipy.sparse.csr_array(X)
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
@@ -346,7 +352,10 @@ def _is_normal_form(frame: Any, columns: Columns) -> bool:
 
 
 def _frame(X: Any, table: Table, columns: Columns, values: Any) -> Any:
-    """Return numbers of one dtype, NaN where missing: the same table when it is mapped."""
+    """Return a frame with numbers of one dtype, NaN where missing, and texts as categories.
+
+    It is the same table when it is written and mapped by another process.
+    """
     import polars as pl
 
     kinds_as_inferred = columns.kinds == columns.inferred
@@ -366,7 +375,7 @@ def _frame(X: Any, table: Table, columns: Columns, values: Any) -> Any:
 
 
 def _schema_by_position(columns: Columns) -> Schema | None:
-    """Return what a schema says beside the kinds of dtypes, by position, or None."""
+    """Return what a schema says beyond the kinds that dtypes tell, by position, or None."""
     ordinal = np.flatnonzero((columns.kinds == ORDINAL) & (columns.kinds != CATEGORICAL)).tolist()
     if not ordinal and not columns.stated_parts():
         return None
@@ -388,7 +397,7 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> IntArray | None:
     if any(missing):
         raise DataError(
             f"row_groups of {name!r} is missing in row {missing.index(True)}: give every row a "
-            "group, a row of its own if need be"
+            "group, one of its own if it belongs to none"
         )
     try:
         codes = np.unique(values, return_inverse=True)[1]
@@ -400,16 +409,17 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> IntArray | None:
 def _require_length(values: Any, n_rows: int, part: str, name: str) -> AnyArray | None:
     if values is None:
         return None
-    values = np.asarray(values_of(values))
-    if values.ndim != 1 or len(values) != n_rows:
+    entries: AnyArray = np.asarray(values_of(values))
+    if entries.ndim != 1 or len(entries) != n_rows:
         raise DataError(f"{part} of {name!r} must have an entry for each of the {n_rows} rows")
-    return values
+    return entries
 
 
 def _columns_with_missing(X: Any) -> list[int]:
     """Return the columns with a missing value somewhere."""
     if scipy.sparse.issparse(X):
-        return np.unique(X.indices[np.isnan(X.data)]).tolist()
+        columns: IntArray = np.unique(X.indices[np.isnan(X.data)])
+        return [int(column) for column in columns]
     if not is_frame(X):
         return np.flatnonzero(np.isnan(X).any(axis=0)).tolist()
     return [

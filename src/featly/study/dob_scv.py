@@ -14,7 +14,7 @@ distance functions, *J. Artif. Intell. Res.* 6, 1-34.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -29,37 +29,36 @@ from featly.core.runtime.parallel import split
 from featly.core.sources import CSCSource, DenseSource
 from featly.problem.ingest import read
 from featly.study.splitter import Folds, Rows, Split
-from featly.table.frames import DefaultNames, is_frame, open_table, refuse_shapes
+from featly.table.frames import is_frame, open_table, refuse_shapes
 from featly.table.schema import Schema
 
 __all__ = ["DistributionBalancedKFold", "deal_balanced", "heom"]
 
 
-Names = list[str] | DefaultNames
+Names = Sequence[str]
 
-BLOCK_CELLS = 1 << 18  # differences held at a time: they stay in a core's cache
+BLOCK_CELLS = 1 << 18  # differences in memory at a time: they fit in a core's cache
 
 
 @dataclass(frozen=True, repr=False)
 class DistributionBalancedKFold(Folds):
     """Cross-validation whose folds look alike: near rows of a class go to different folds.
 
-    Within each class: start at a random row without a fold, find its ``n_folds - 1`` nearest ones
-    without a fold, put each of these rows into a different fold; again until none is left. So
-    every fold has its part of every region of a class, and the accuracy does not suffer from
-    folds that happen to differ, which are an artefact of dividing, not of the data.
+    Within each class: take a random row without a fold and its ``n_folds - 1`` nearest rows
+    without a fold, put each of these rows into a different fold, and repeat until no row is left.
+    So every fold has its part of every region of a class, and the accuracy does not suffer from
+    folds that differ by chance.
 
     Folds differ by at most one row in each class, and in total: the rows of a start go to the
     folds with the fewest rows first. Equal distances and equal folds are decided at random.
 
-    To form the folds, the columns of all rows are looked at, those of later test rows, too: this
-    is the point of the method. Nothing of them reaches a fit. The estimate is that for test rows
-    distributed as the training rows are; if that is not so where the model will be used, plain
-    :class:`KFold` is no worse a guess.
+    The folds are formed from the columns of all rows, test rows included; no fit sees them. The
+    estimate is for test rows distributed as the training rows are. Where the model will be used on
+    rows distributed otherwise, plain :class:`KFold` is no worse.
 
     With `row_groups`, groups are dealt instead of rows. A group counts for its most frequent
-    class, the distance of two groups is the mean over their pairs of rows, and of the groups found
-    at a start the largest goes to the fold with the fewest rows.
+    class, the distance of two groups is the mean over their pairs of rows, and of a group and its
+    nearest ones the largest goes to the fold with the fewest rows.
 
     Parameters
     ----------
@@ -67,15 +66,17 @@ class DistributionBalancedKFold(Folds):
     n_repeats : int, default=1
         Partitions; split number k is fold ``k % n_folds`` of repeat ``k // n_folds``.
     schema : Schema, dict or None, default=None
-        Says which columns are categorical or ordinal where the dtypes do not; ordinal ones count
+        What is known about the columns, see :class:`featly.Schema`.
+        It declares categorical and ordinal columns where the dtypes do not. Ordinal columns count
         by the ranks of their levels.
     random_state : int, default=0
+        Seed of the random numbers.
 
     Notes
     -----
     Ranges are those over all rows. A constant column adds nothing, a missing value is at distance
-    1 from everything, also from another missing one. The work is at most ``n² p / n_folds``, and
-    nothing larger than the table is held.
+    1 from everything, also from another missing value. The work is at most ``n² p / n_folds``,
+    and nothing larger than the table is kept in memory.
 
     References
     ----------
@@ -108,7 +109,7 @@ class DistributionBalancedKFold(Folds):
 
     def _drawer(self, rows: Rows) -> Callable[[int], Split]:
         if rows.X is None:
-            raise DataError(f"{self!r} looks at the columns: pass X")
+            raise DataError(f"{self!r} needs the columns: pass X")
         return super()._drawer(replace(rows, X=heom(rows.X, self.schema)))
 
     def _deal(self, rows: Rows, generator: np.random.Generator) -> IntArray:
@@ -143,7 +144,7 @@ def deal_balanced(
         position = np.searchsorted(members, units[rows])
         squared = distance.for_rows(rows)
         own_rows = np.split(np.argsort(position, kind="stable"), np.cumsum(sizes[members])[:-1])
-        waiting = generator.permutation(len(members))  # its first is a random one
+        waiting = generator.permutation(len(members))  # so that the first is a random one
         while len(waiting):
             start, remaining = waiting[0], waiting[1:]
             total = sum(np.sqrt(squared(row)) for row in own_rows[start])
@@ -162,7 +163,7 @@ def deal_balanced(
 
 # ---- distances --------------------------------------------------------------------------------
 class Distance(ABC):
-    """HEOM distances between the rows of a table, computed when asked for."""
+    """HEOM distances between the rows of a table, computed row by row when needed."""
 
     @abstractmethod
     def for_rows(self, rows: IntArray) -> Callable[[int], FloatArray]:
@@ -193,11 +194,11 @@ def heom(X: Any, schema: Any = None) -> Distance:
     if isinstance(source, CSCSource):
         return _SparseDistance(source.matrix, names)
     assert isinstance(source, DenseSource)
-    numbers = [names[j] for j in np.flatnonzero(source.kinds != CATEGORICAL)]
+    numbers = [names[int(j)] for j in np.flatnonzero(source.kinds != CATEGORICAL)]
     return _MixedDistance(source.values, source.codes, numbers)
 
 
-def _ranges(low: FloatArray, high: FloatArray, names: Names) -> FloatArray:
+def _ranges(low: FloatArray, high: FloatArray, names: Sequence[str]) -> FloatArray:
     """Return maximum less minimum of every column; infinity, which adds nothing, if constant."""
     with np.errstate(over="ignore", invalid="ignore"):
         ranges = high - low
@@ -225,7 +226,7 @@ def _sum_squares(
 class _MixedDistance(Distance):
     """Distances of numbers (rows by columns) and codes (columns by rows, 0 is missing)."""
 
-    def __init__(self, values: AnyArray, codes: AnyArray, names: Names) -> None:
+    def __init__(self, values: AnyArray, codes: AnyArray, names: Sequence[str]) -> None:
         self.values, self.codes = values, codes
         low = np.fmin.reduce(values, axis=0).astype(np.float64)
         high = np.fmax.reduce(values, axis=0).astype(np.float64)
@@ -239,7 +240,8 @@ class _MixedDistance(Distance):
         def squared_distances(row: int) -> FloatArray:
             total = _sum_squares(lambda low, high: scaled[:, low:high], scaled[row], len(rows))
             own = codes[:, row, None]
-            return total + np.count_nonzero((codes != own) | (own == 0), axis=0)
+            n_different: IntArray = np.count_nonzero((codes != own) | (own == 0), axis=0)
+            return total + n_different
 
         return squared_distances
 
@@ -247,7 +249,7 @@ class _MixedDistance(Distance):
 class _SparseDistance(Distance):
     """Distances of numbers of which most are zero and not stored."""
 
-    def __init__(self, matrix: scipy.sparse.csc_array, names: Names) -> None:
+    def __init__(self, matrix: scipy.sparse.csc_array, names: Sequence[str]) -> None:
         n_rows, n_columns = matrix.shape
         n_stored = np.diff(matrix.indptr)
         low, high = np.zeros(n_columns), np.zeros(n_columns)
@@ -277,6 +279,7 @@ class _SparseDistance(Distance):
             near = _sum_squares(
                 lambda low, high: by_column[:, shared[low:high]].toarray(), own, len(rows)
             )
-            return near + from_zero @ elsewhere
+            far: FloatArray = from_zero @ elsewhere
+            return near + far
 
         return squared_distances

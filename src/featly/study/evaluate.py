@@ -1,7 +1,7 @@
 """One method on one split: rank the training rows, train at every size, predict the test rows.
 
-Nothing here sees a test row before the columns are ranked, the gaps filled and the learner
-trained; test rows are only ever transformed and predicted.
+No test row is used before the columns are ranked, the missing values filled and the learner
+trained. Test rows are only transformed and predicted.
 """
 
 import time
@@ -30,19 +30,20 @@ LARGEST_POWER = 512
 
 @dataclass(frozen=True)
 class Protocol:
-    """Steps that are done at every split.
+    """Settings of what is done at every split.
 
     Attributes
     ----------
     learners : mapping of name to classifier
-    sizes : what :func:`sizes_for` takes
+    sizes : as for :func:`sizes_for`
     selection : {"inside", "outside"}
     fill : bool
     resample : object with ``fit_resample``, or None
     random_state : int
-        For methods, learners and samplers that leave theirs open.
+        Seed of the random numbers.
+        It is used for methods, learners and samplers whose own is None.
     one_thread : bool
-        Whether methods are held to one thread, because others run beside them.
+        Whether methods use one thread, because other fits run at the same time.
     """
 
     learners: Mapping[str, Any]
@@ -60,8 +61,9 @@ def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
     Parameters
     ----------
     sizes : "powers", "all", "rule-of-thumb", int, sequence of int, or callable
-        Powers of two up to 512, every number, the book's rule of thumb, some numbers (those above
-        `n_features` are left out), or a function of the number of columns.
+        Powers of two up to 512, every number, the rule of thumb of
+        :func:`featly.measures.sizes.choose_size`, given numbers (those above `n_features` are left
+        out), or a function of the number of columns.
     n_features : int
 
     Returns
@@ -111,7 +113,8 @@ def evaluate(
 ) -> Fit:
     """Rank on the training rows, train and predict at every size; an error becomes a result.
 
-    With `order`, the ranking of another fit is evaluated instead of a new one.
+    If `order` is given, that ranking is evaluated and the method is not fitted. `subset` says
+    whether it is a selection, which is evaluated at its own size alone.
     """
     key: dict[str, Any] = {
         "dataset": dataset.name,
@@ -129,7 +132,7 @@ def evaluate(
             parts = _Parts.from_split(dataset, split, protocol)
             if order is None:
                 order, subset = _rank_columns(parts, method, dataset, protocol)
-        except Exception as problem:  # whatever a method does, the rest of the study goes on
+        except Exception as problem:  # of any kind: the rest of the study goes on
             error = _error_text(problem)
     notes = _warning_texts(caught)
     seconds = time.perf_counter() - began
@@ -151,7 +154,7 @@ def evaluate(
 
 @dataclass
 class _Parts:
-    """Training and test rows, the training rows filled and resampled if asked for."""
+    """Training and test rows, the training rows filled and resampled if the protocol says so."""
 
     X: Any
     y: AnyArray
@@ -172,22 +175,23 @@ class _Parts:
 
 
 def _copy_unfitted(estimator: Any, protocol: Protocol) -> Any:
-    """Return a copy that has learnt nothing; the study's seed decides where chance is open."""
+    """Return an unfitted copy; every random_state that is None becomes the study's seed."""
     copy = clone(estimator)
-    left = [
+    unseeded = [
         name
         for name, value in copy.get_params().items()
         if value is None and name.rpartition("__")[2] == "random_state"
     ]
-    return copy.set_params(**dict.fromkeys(left, protocol.random_state)) if left else copy
+    return copy.set_params(**dict.fromkeys(unseeded, protocol.random_state)) if unseeded else copy
 
 
 def _resample(sampler: Any, X: Any, y: AnyArray) -> tuple[Any, AnyArray]:
     """Balance the training rows; samplers that only choose rows work on any table."""
     if not is_frame(X):
-        return sampler.fit_resample(X, y)
-    # texts instead of rows: whoever chooses at random does not mind, whoever measures distances
-    # or makes new rows cannot
+        X, y = sampler.fit_resample(X, y)
+        return X, y
+    # texts in place of rows: samplers that choose rows at random accept them, those that measure
+    # distances or make new rows fail
     rows = np.array([f"row {k}" for k in range(len(y))], dtype=object)[:, None]
     try:
         sampler.fit_resample(rows, y)
@@ -203,7 +207,7 @@ def _resample(sampler: Any, X: Any, y: AnyArray) -> tuple[Any, AnyArray]:
 def _rank_columns(
     parts: _Parts, method: Any, dataset: Dataset, protocol: Protocol
 ) -> tuple[AnyArray, bool]:
-    """Return columns, best first, and whether the method itself said how many."""
+    """Return columns, best first, and whether the method chose their number itself."""
     if method is None:
         return np.arange(dataset.n_features), True
     method = _fit_method(method, parts.X, parts.y, dataset, protocol)
@@ -216,13 +220,13 @@ def _rank_columns(
     if hasattr(method, "get_support"):
         return _check_columns(method.get_support(indices=True), p, method), True
     raise DataError(
-        f"{type(method).__name__} leaves neither order_ nor ranking_ nor get_support(): it does "
-        "not select columns"
+        f"{type(method).__name__} has no order_, ranking_ or get_support(): it does not select "
+        "columns"
     )
 
 
 def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Protocol) -> Any:
-    """Fit a fresh copy of a method, with what is known of the columns."""
+    """Fit a fresh copy of a method with the schema of the dataset."""
     method = _copy_unfitted(method, protocol)
     parameters = method.get_params(deep=False)
     if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
@@ -234,25 +238,25 @@ def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Pr
 
 
 def fit_to_all_rows(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
-    """Fit the method to all rows as at every split: filled and resampled if asked for.
+    """Fit the method to all rows, filled and resampled as at every split of a study.
 
-    A study tells how well such a fit does; this is the one that is put to use.
+    A study estimates how well such a fit predicts; this fit is the one to use.
     """
-    everything = np.arange(dataset.n_rows)
-    parts = _Parts.from_split(dataset, Split(0, everything, everything[:0]), protocol)
+    rows = np.arange(dataset.n_rows)
+    parts = _Parts.from_split(dataset, Split(0, rows, rows[:0]), protocol)
     return _fit_method(method, parts.X, parts.y, dataset, protocol)
 
 
 def _check_columns(order: Any, n_features: int, method: Any) -> AnyArray:
-    """Return the columns of an order; DataError unless they are different and at least one."""
+    """Return the columns of an order; DataError if there are none or one of them twice."""
     columns = np.asarray(order)
     if columns.ndim == 1 and not len(columns):
         raise DataError(f"{type(method).__name__} selected no column")
     is_whole = columns.ndim == 1 and columns.dtype.kind in "iu"
     if not is_whole or columns.min() < 0 or columns.max() >= n_features:
-        raise DataError(f"{type(method).__name__} leaves columns that the table does not have")
+        raise DataError(f"{type(method).__name__} selected columns that the table does not have")
     if np.bincount(columns).max() > 1:
-        raise DataError(f"{type(method).__name__} leaves an order_ with a column twice")
+        raise DataError(f"{type(method).__name__} has an order_ with a column twice")
     return columns
 
 
@@ -281,7 +285,7 @@ def _evaluate_learner(
 def _evaluate_path(
     name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], sizes: list[int]
 ) -> list[Outcome]:
-    """Evaluate all sizes at once, by a learner that can."""
+    """Evaluate all sizes at once, by a learner with ``predict_path``."""
     began = time.perf_counter()
     try:
         predicted = learner.predict_path(tables[0], parts.y, tables[1], sizes)
@@ -311,7 +315,9 @@ def _confusion(predicted: AnyArray, parts: _Parts) -> IntArray:
     codes = np.minimum(np.searchsorted(parts.classes, labels), n_classes - 1)
     odd = parts.classes[codes] != labels
     if odd.any():
-        raise DataError(f"the learner predicts {labels[odd][0]!r}, which is none of the classes")
+        raise DataError(
+            f"the learner predicts {labels[odd][0]!r}, which is none of the classes of the table"
+        )
     return confusion_matrix(parts.codes_test, codes, n_classes)
 
 
@@ -325,5 +331,5 @@ def _error_text(problem: Exception) -> str:
 
 
 def _warning_texts(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Return different warnings as text, in the order in which they came."""
+    """Return the different warnings as text, in the order in which they were given."""
     return list(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))

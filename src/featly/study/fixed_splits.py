@@ -1,7 +1,7 @@
-"""Splits that others made: official ones, lists of pairs, scikit-learn's splitters.
+"""Splits made elsewhere: official ones, lists of pairs, scikit-learn's splitters.
 
-Nothing is drawn here. What comes in is checked: parts do not overlap, no row group is on both
-sides, two classes are there to train on.
+Nothing is drawn here. The splits are checked: parts do not overlap, no row group is on both
+sides, and the training part has two classes.
 """
 
 import hashlib
@@ -88,7 +88,7 @@ class FixedSplits(Splitter):
         return f"FixedSplits({len(self.pairs)} pairs, {_digest(parts)})"
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         if not hasattr(self.pairs, "__len__"):
             raise ParameterError(f"pairs={self.pairs!r}: give a list of (train, test) pairs")
@@ -112,7 +112,7 @@ class FixedSplits(Splitter):
 class FromSklearn(Splitter):
     """A splitter of scikit-learn, or one that is called like it.
 
-    It gets `row_groups` as its ``groups``. What it makes is checked: a group on both sides is an
+    It gets `row_groups` as its ``groups``. Its splits are checked: a group on both sides is an
     error. It must make the same splits each time, so one that shuffles needs an integer
     ``random_state``.
 
@@ -134,7 +134,7 @@ class FromSklearn(Splitter):
 
     @property
     def needs_table(self) -> bool:  # type: ignore[override]
-        """Splitters of scikit-learn's own do not look at X; others may."""
+        """Return whether the splitter may use X: scikit-learn's own do not."""
         return not type(self.splitter).__module__.startswith("sklearn.")
 
     def __repr__(self) -> str:
@@ -142,14 +142,15 @@ class FromSklearn(Splitter):
         arrays = [value for value in vars(splitter).values() if isinstance(value, np.ndarray)]
         if arrays:  # NumPy leaves out the middle of long ones
             return f"FromSklearn({name}(...), {_digest(arrays)})"
-        if type(splitter).__repr__ is not object.__repr__:
+        own_repr: object = type(splitter).__repr__
+        if own_repr is not object.__repr__:
             return f"FromSklearn({splitter!r})"
         # a memory address would make the same splitter look like another one
         parameters = ", ".join(f"{key}={value!r}" for key, value in vars(splitter).items())
         return f"FromSklearn({name}({parameters}))"
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         state = getattr(self.splitter, "random_state", 0)
         shuffles = getattr(self.splitter, "shuffle", True)
@@ -171,9 +172,9 @@ class FromSklearn(Splitter):
             raise self._division_error(problem) from None
 
     def _pairs(self, rows: Rows) -> Iterator[Any]:
-        """Yield the pairs of the splitter, its errors raised as ours.
+        """Yield the pairs of the splitter; its ValueErrors become DataErrors.
 
-        That it ignores groups is no warning here: each split is looked at.
+        Its warning that it ignores groups is dropped, since each split is checked.
         """
         pairs: Iterator[Any] | None = None
         while True:
@@ -201,7 +202,7 @@ class FromSklearn(Splitter):
 
 
 def _digest(parts: list[Any]) -> str:
-    """Return letters that differ where the rows do: a resumed study compares splitters as text."""
+    """Return a short hash of the rows: a resumed study compares splitters as text."""
     digest = hashlib.blake2b(digest_size=4)
     for part in parts:
         digest.update(repr(np.asarray(values_of(part)).tolist()).encode())

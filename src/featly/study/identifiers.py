@@ -1,4 +1,4 @@
-"""Columns that tell which rows belong to one patient, found by their names and their repeats."""
+"""Columns that identify patients with several rows, found by their names and values."""
 
 import re
 from typing import TYPE_CHECKING
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_identifier_name", "suspect_identifier"]
 
-# one of these must be there; plurals are not, "persons" is a count
-WHO = (
+# a name needs one of these words; plurals are left out, since "persons" is a count
+PERSON_WORDS = (
     "animal",
     "case",
     "donor",
@@ -31,7 +31,7 @@ WHO = (
     "usubjid",
     "volunteer",
 )
-LABEL = (
+LABEL_WORDS = (
     "barcode",
     "code",
     "id",
@@ -46,10 +46,10 @@ LABEL = (
     "uid",
     "uuid",
 )
-ALONE = ("id", "identifier", "uid", "uuid")  # these also say it without a WHO
-MOST_REPEATS = 20  # rows a value on average; beyond, it is more likely a site or a batch
-FEWEST_VALUES = 3  # a "case" of two values is an outcome
-PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+SUFFICIENT_LABELS = ("id", "identifier", "uid", "uuid")  # need no word for a person
+MAX_MEAN_REPEATS = 20  # rows per value; with more it is more likely a site or a batch
+MIN_VALUES = 3  # a "case" of two values is an outcome
+WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def suspect_identifier(frame: "pl.DataFrame") -> str | None:
@@ -57,7 +57,8 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
 
     Its name consists of words such as patient, subject, donor, sample, id, number; it holds text
     or whole numbers; it has at least 3 values, some of them repeated, and no more than 20 rows a
-    value on average. Of several, the one with the fewest values: a patient has several samples.
+    value on average. Of several such columns the one with the fewest values is returned, since a
+    patient has several samples.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
     >>> suspect_identifier(pl.DataFrame({"PatientID": [1, 1, 2, 2, 3, 4], "age": ages}))
     'PatientID'
 
-    One row a patient is no danger:
+    With one row a patient there is nothing to find:
 
     >>> suspect_identifier(pl.DataFrame({"PatientID": [1, 2, 3, 4, 5, 6], "age": ages}))
     """
@@ -93,23 +94,23 @@ def suspect_identifier(frame: "pl.DataFrame") -> str | None:
             if (values != values.floor()).any():
                 continue
         n_values = values.n_unique()
-        repeats = n_values < len(values) <= MOST_REPEATS * n_values
-        if repeats and n_values >= FEWEST_VALUES:
+        repeats = n_values < len(values) <= MAX_MEAN_REPEATS * n_values
+        if repeats and n_values >= MIN_VALUES:
             candidates.append((n_values, name))
     return min(candidates)[1] if candidates else None
 
 
 def is_identifier_name(name: str) -> bool:
     """Return whether a name consists of words such as patient, id, number."""
-    words = [word.lower() for word in PARTS.findall(name)]
+    words = [word.lower() for word in WORDS.findall(name)]
     words = [part for word in words for part in _split_word(word)]
-    known = all(word in WHO + LABEL for word in words)
-    return known and any(word in WHO + ALONE for word in words)
+    are_known = all(word in PERSON_WORDS + LABEL_WORDS for word in words)
+    return are_known and any(word in PERSON_WORDS + SUFFICIENT_LABELS for word in words)
 
 
 def _split_word(word: str) -> list[str]:
     """Split words written together: patientid is patient and id."""
-    for person_word in WHO:
-        if word.startswith(person_word) and word[len(person_word) :] in LABEL:
+    for person_word in PERSON_WORDS:
+        if word.startswith(person_word) and word[len(person_word) :] in LABEL_WORDS:
             return [person_word, word[len(person_word) :]]
     return [word]

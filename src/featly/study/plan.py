@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError, StudyError
+from featly.basics.progress import TimedProgress
 from featly.learners import make_learner
 from featly.measures.classification import METRICS
 from featly.registry import METHODS, method_class
@@ -21,59 +22,61 @@ from featly.study.verdicts import Claim, Verdicts
 
 __all__ = ["Study"]
 
-# parameters that do not change a result
-QUIET = ("n_jobs", "verbose", "device", "memory_limit", "cache")
+# parameters of methods that do not change a result
+NEUTRAL_PARAMETERS = ("n_jobs", "verbose", "device", "memory_limit", "cache")
+# libraries whose versions are stored with the results
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
-TAKEN = ("dataset", "learner", "size")  # columns beside those of the methods
-MOST_NAMES = 100_000  # columns whose names are written beside the results
+RESERVED_NAMES = ("dataset", "learner", "size")  # columns of tables that have one per method
+MAX_NAMES = 100_000  # column names are stored with the results up to so many columns
 
 
 class Study:
     """Evaluate selection methods on rows that the selection never saw.
 
     At every split each method ranks the columns on the training part alone, a learner is trained
-    on the best 1, 2, 4, ... of them, and predicts the test part. What comes out says how well each
-    method predicts, how stable its choice is, how many columns to take and whether differences
-    are more than chance.
+    on the best 1, 2, 4, ... of them, and predicts the test part. The results say how well each
+    method predicts, how stable its selections are, how many columns to take and whether methods
+    differ by more than chance.
 
     Parameters
     ----------
     methods : str, estimator, list or dict
-        Names (``featly methods`` lists them), estimators that leave ``order_``, ``ranking_`` or
-        ``get_support()``, or a dict of either under names of your own. ``"none"`` is no selection
-        at all: all columns.
+        Names (``featly methods`` lists them), estimators that have ``order_``, ``ranking_`` or
+        ``get_support()`` once fitted, or a dict of either under names of your own. ``"none"`` is
+        no selection: all columns.
     datasets : (X, y), Dataset, path, object with X and y, list or dict of those
     splits : splitter, int or scikit-learn splitter, default=Subsampling(200, test_size=0.1)
         See :mod:`featly.study.splits`. A number is that many folds.
     sizes : "powers", "all", "rule-of-thumb", int, list of int or callable, default="powers"
-        At how many columns rankings are evaluated; powers go from 1 to 512.
+        Numbers of columns at which rankings are evaluated; powers go from 1 to 512.
     learner : str, classifier, list or dict, default="linear-svm"
-        What is trained on the selected columns: a name (see :data:`featly.learners.LEARNERS`) or
-        any scikit-learn classifier. Tuning inside it, as by ``GridSearchCV``, sees the training
-        part alone.
+        The classifier trained on the selected columns: a name (see
+        :data:`featly.learners.LEARNERS`) or any scikit-learn classifier. If it tunes itself, as
+        ``GridSearchCV`` does, it does so on the training part alone.
     metrics : sequence of str, default=("bcr", "accuracy")
-        What is told first; others can be asked for afterwards.
+        Metrics stored with the results; others can be computed afterwards.
     selection : {"inside", "outside"}, default="inside"
-        "outside" selects once on all rows, as some papers did. Test rows then have a say in the
-        selection: every result is labelled as biased.
+        "outside" selects once on all rows, as some papers did. Test rows then influence the
+        selection, and every result is labelled as biased.
     fill : bool, default=False
-        Fill gaps with medians and a level "missing", learnt on the training part, for methods
-        that need complete columns.
+        Fill missing values with medians and a level "missing", learnt on the training part, for
+        methods that need complete columns.
     resample : imbalanced-learn sampler or None, default=None
         Balances the training part, never the test part.
     null : int, default=0
-        How often everything is done again with shuffled labels: how well does nothing do?
+        How often everything is repeated with shuffled labels, see :meth:`Results.null_test`.
     claims : sequence of Claim
-        What was published, to be held against what comes out; see :meth:`verdicts`.
+        Published claims to compare with the results; see :meth:`verdicts`.
     title : str
     random_state : int, default=0
-        Of the shuffled labels, and of methods, learners and samplers whose own is None, so that a
-        study can be repeated. Splitters have theirs.
+        Seed of the random numbers.
+        It is used for the shuffled labels, and for methods, learners and samplers whose own is
+        None, so that a study can be repeated. Splitters have their own.
 
     Attributes
     ----------
     results : Results or None
-        What the last run found.
+        Those of the last run.
 
     Examples
     --------
@@ -105,17 +108,17 @@ class Study:
         title: str = "",
         random_state: int = 0,
     ) -> None:
-        self.methods = _methods(methods)
-        self.datasets = _datasets(datasets)
+        self.methods: dict[str, Any] = _methods(methods)
+        self.datasets: dict[str, Dataset] = _datasets(datasets)
         self.splits = Subsampling(200, test_size=0.1) if splits is None else as_splitter(splits)
         self.sizes = sizes
-        self.learners = _learners(learner)
-        self.metrics = tuple([metrics] if isinstance(metrics, str) else metrics)
+        self.learners: dict[str, Any] = _learners(learner)
+        self.metrics: tuple[str, ...] = tuple([metrics] if isinstance(metrics, str) else metrics)
         self.selection = selection
         self.fill = fill
         self.resample = resample
         self.null = null
-        self.claims = tuple(claims)
+        self.claims: tuple[Claim, ...] = tuple(claims)
         self.title = title
         self.random_state = random_state
         self.results: Results | None = None
@@ -150,8 +153,8 @@ class Study:
         for dataset in self.datasets.values():
             if self.fill and dataset.columns_with_missing and hasattr(dataset.X, "indptr"):
                 raise DataError(
-                    f"fill=True: dataset {dataset.name!r} is sparse, gaps in it cannot be filled. "
-                    "Pass it dense"
+                    f"fill=True: dataset {dataset.name!r} is sparse, and missing values in it "
+                    "cannot be filled: pass it dense"
                 )
             if not sizes_for(self.sizes, dataset.n_features):
                 raise ParameterError(
@@ -171,20 +174,22 @@ class Study:
         directory: str | Path | None = None,
         *,
         n_jobs: int | None = None,
-        verbose: Any = False,
+        verbose: bool | TimedProgress = False,
     ) -> Results:
-        """Do all fits that are not done yet, and give the results.
+        """Run all fits that are not done yet, and return the results.
 
         Parameters
         ----------
         directory : path or None
-            Where the results are kept. A study that was stopped or killed goes on where it was;
-            one that is finished is read. None keeps nothing but the returned results.
+            Folder for the results. A study that was stopped or killed goes on from there; one that
+            is finished is read. None stores nothing.
         n_jobs : int or None, default=None
-            Processes; None and -1 are all cores. Results do not depend on it.
+            Threads; None means all cores. The result does not depend on it.
+            A study uses processes in place of threads; -1 means all cores, too.
         verbose : bool or callable, default=False
-            True shows a progress bar with the time left; a function is called with (fits done,
-            fits in all, seconds left or None).
+            True shows a progress bar; a function is called with (done, total).
+            A study counts fits. The function gets a third value: the seconds left, or None while
+            they cannot be estimated.
 
         Returns
         -------
@@ -213,32 +218,34 @@ class Study:
         )
 
     def describe(self) -> dict[str, Any]:
-        """Return the plan in words and numbers, as it is written beside the results."""
+        """Return the plan in words and numbers, as it is stored with the results."""
         return {
             "title": self.title,
-            "methods": {name: _text(method) for name, method in self.methods.items()},
-            "datasets": {name: self._about(dataset) for name, dataset in self.datasets.items()},
+            "methods": {name: _describe_value(method) for name, method in self.methods.items()},
+            "datasets": {
+                name: self._describe_dataset(dataset) for name, dataset in self.datasets.items()
+            },
             "splits": repr(self.splits),
             "splitter": type(self.splits).__name__,
             "estimator": getattr(self.splits, "estimator", None),
-            "sizes": _text(self.sizes),
-            "learners": {name: _text(learner) for name, learner in self.learners.items()},
+            "sizes": _describe_value(self.sizes),
+            "learners": {name: _describe_value(learner) for name, learner in self.learners.items()},
             "metrics": list(self.metrics),
             "selection": self.selection,
             "fill": self.fill,
-            "resample": _text(self.resample),
+            "resample": _describe_value(self.resample),
             "null": int(self.null),
             "random_state": int(self.random_state),
             "versions": _versions(),
         }
 
-    def _about(self, dataset: Dataset) -> dict[str, Any]:
-        about = _about(dataset)
-        if callable(self.sizes):  # whose text does not tell what it returns
+    def _describe_dataset(self, dataset: Dataset) -> dict[str, Any]:
+        about = _describe_dataset(dataset)
+        if callable(self.sizes):  # the name of a function does not say what it returns
             about["sizes"] = [str(size) for size in sizes_for(self.sizes, dataset.n_features)]
         return about
 
-    # ---- what came out ----------------------------------------------------------------------
+    # ---- results ----------------------------------------------------------------------------
     def _require_results(self) -> Results:
         if self.results is None:
             raise StudyError("the study has not been run yet: call run() first")
@@ -261,9 +268,9 @@ class Study:
         return self._require_results().verdicts()
 
 
-# ---- what users may pass -------------------------------------------------------------------------
+# ---- reading the parameters ----------------------------------------------------------------------
 def _methods(methods: Any) -> dict[str, Any]:
-    """Return estimators by name; None is no selection."""
+    """Return the estimators by name; None stands for no selection."""
     if isinstance(methods, Mapping):
         named = dict(methods)
     else:
@@ -279,7 +286,7 @@ def _methods(methods: Any) -> dict[str, Any]:
     if not named:
         raise ParameterError("a study needs at least one method")
     for name in named:
-        if name in TAKEN:
+        if name in RESERVED_NAMES:
             raise ParameterError(f"no method can be called {name!r}, it is a column of the tables")
     return {str(name): _method(method) for name, method in named.items()}
 
@@ -290,7 +297,7 @@ def _method(method: Any) -> Any:
     if isinstance(method, str):
         if method not in METHODS and method not in {m.class_name for m in METHODS.values()}:
             raise ParameterError(
-                f"there is no method {method!r}: there are none, {', '.join(METHODS)}"
+                f"there is no method {method!r}: give one of none, {', '.join(METHODS)}"
             )
         return method_class(method)()
     if isinstance(method, type):
@@ -311,12 +318,11 @@ def _datasets(datasets: Any) -> dict[str, Dataset]:
     if isinstance(datasets, Mapping):
         named = {str(name): _dataset(data, str(name)) for name, data in datasets.items()}
     else:
-        several = isinstance(datasets, list)
-        listed = list(datasets) if several else [datasets]
+        listed = list(datasets) if isinstance(datasets, list) else [datasets]
         named = {}
         for data in listed:
-            own = None if isinstance(data, Path) else getattr(data, "name", None)
-            dataset = _dataset(data, own or "data")
+            own_name = None if isinstance(data, Path) else getattr(data, "name", None)
+            dataset = _dataset(data, own_name or "data")
             if dataset.name in named:
                 raise ParameterError(
                     f"two datasets are called {dataset.name!r}: pass a dict with names of your own"
@@ -373,31 +379,35 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-# ---- in words ------------------------------------------------------------------------------------
-def _text(value: Any) -> str:
+# ---- the plan as text ----------------------------------------------------------------------------
+def _describe_value(value: Any) -> str:
     """Return a text that is the same for the same thing in every run."""
     if value is None:
         return "none"
     if hasattr(value, "get_params") and hasattr(value, "fit"):
-        parameters = {k: v for k, v in value.get_params(deep=False).items() if k not in QUIET}
-        inside = ", ".join(f"{name}={_text(entry)}" for name, entry in sorted(parameters.items()))
+        parameters = {
+            k: v for k, v in value.get_params(deep=False).items() if k not in NEUTRAL_PARAMETERS
+        }
+        inside = ", ".join(
+            f"{name}={_describe_value(entry)}" for name, entry in sorted(parameters.items())
+        )
         return f"{type(value).__name__}({inside})"
     if hasattr(value, "fit_resample"):
         return repr(value)
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_text(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k}: {_describe_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_text(entry) for entry in value) + "]"
+        return "[" + ", ".join(_describe_value(entry) for entry in value) + "]"
     if callable(value):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
     if isinstance(value, np.ndarray | np.generic):
-        return _text(value.tolist())
+        return _describe_value(value.tolist())
     return repr(value)
 
 
-def _about(dataset: Dataset) -> dict[str, Any]:
+def _describe_dataset(dataset: Dataset) -> dict[str, Any]:
     from featly.basics.kinds import KINDS
 
     labels, counts = np.unique(dataset.codes, return_counts=True)
@@ -416,7 +426,7 @@ def _about(dataset: Dataset) -> dict[str, Any]:
         "columns_with_gaps": len(dataset.columns_with_missing),
         "row_groups": None if dataset.row_groups is None else int(dataset.row_groups.max()) + 1,
     }
-    if dataset.n_features <= MOST_NAMES:
+    if dataset.n_features <= MAX_NAMES:
         about["names"] = [str(name) for name in dataset.names[:]]
     if dataset.roles is not None:
         about["roles"] = {

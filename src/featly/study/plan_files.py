@@ -8,6 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from featly.basics.errors import DataError, ParameterError
 from featly.learners import make_learner
 from featly.registry import METHODS, method_class
@@ -22,6 +24,7 @@ from featly.study.splits import (
     Subsampling,
 )
 from featly.study.verdicts import WHICH, Claim
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["SPLITTERS", "make_sampler", "read_dataset", "read_plan"]
 
@@ -34,8 +37,8 @@ SPLITTERS: dict[str, Any] = {
     "balanced-k-fold": DistributionBalancedKFold,
 }
 TARGETS = ("class", "target", "outcome", "label", "y")
-CLAIMS = ("published", "tolerance", "better", "equal", "than", "why", "where", *WHICH)
-_PARTS = (
+CLAIM_KEYS = ("published", "tolerance", "better", "equal", "than", "why", "where", *WHICH)
+_PLAN_KEYS = (
     "title", "methods", "datasets", "splits", "sizes", "learner", "learners", "metrics",
     "selection", "fill", "resample", "null", "claims", "random_state",
 )  # fmt: skip
@@ -57,29 +60,28 @@ def read_dataset(
     Parameters
     ----------
     path : path
-        Whatever :func:`featly.read_table` reads. A file that is not there is looked for in the
-        folder that the environment variable ``FEATLY_DATA`` names.
+        Any file that :func:`featly.read_table` reads. A file that does not exist is looked for in
+        the folder of the environment variable ``FEATLY_DATA``.
     name : str, optional
-        The name of the file without its endings by default.
+        By default the name of the file up to its first dot.
     target : str, optional
-        By default the last column, if it is called class, target, outcome, label or y, or what
-        the file itself says (LIBSVM, MATLAB, KEEL, ARFF).
+        By default the last column, if it is called class, target, outcome, label or y, or the
+        target that the file declares (LIBSVM, MATLAB, KEEL, ARFF).
     row_groups : str, optional
-        The column that tells which rows belong together.
+        Name of the column with the groups of rows that belong together.
     split : str, optional
-        The column that says "train" or "test"; by default one that is called ``split``.
+        Name of the column that is "train" or "test"; by default ``split``, if there is one.
     drop : sequence of str
         Columns to leave out.
     rows : {"train", "test"}, optional
         Use only the rows of that part of the official split.
     schema : mapping, optional
+        What is known about the columns, see :class:`featly.Schema`.
 
     Returns
     -------
     Dataset
     """
-    import numpy as np
-
     from featly.io import read_table
 
     file = _locate_file(Path(path))
@@ -93,19 +95,20 @@ def read_dataset(
         y: Any = table.y
         if y is None:
             raise DataError(f"which column of {str(path)!r} is to be predicted? Say target=")
-        part = dict(schema) if schema else None
+        known_schema = dict(schema) if schema else None
         drop = [drop] if isinstance(drop, str) else list(drop)
         if not hasattr(frame, "columns"):
             named = {"row_groups": row_groups, "split": split, "drop": drop, "rows": rows}
             for option, value in named.items():
                 if value:
                     raise DataError(f"{option}={value!r}: {str(path)!r} has no names of columns")
-            return Dataset.of(frame, y, name=name, schema=part)
+            return Dataset.of(frame, y, name=name, schema=known_schema)
         official = split if split is not None else ("split" if "split" in frame.columns else None)
         dropped = set(drop)
         absent = [column for column in dropped if column not in frame.columns]
         if absent:
-            raise DataError(f"drop names {absent[0]!r}, which is no column of {str(path)!r}")
+            problem = describe_unknown_column(absent[0], frame.columns, repr(str(path)))
+            raise DataError(f"drop names {absent[0]!r}, which {problem}")
         if rows is not None:
             if official is None or official not in frame.columns:
                 raise DataError(f"rows={rows!r}: {str(path)!r} has no official split")
@@ -118,7 +121,7 @@ def read_dataset(
             frame = frame[:, [c for c, n in enumerate(frame.columns) if n not in dropped]]
         official = None if official in dropped else official
         return Dataset.of(
-            frame, y, name=name, row_groups=row_groups, official=official, schema=part
+            frame, y, name=name, row_groups=row_groups, official=official, schema=known_schema
         )
     finally:
         table.close()
@@ -130,8 +133,10 @@ def _locate_file(path: Path) -> Path:
     folder = os.environ.get("FEATLY_DATA")
     if folder and (Path(folder) / path).exists():
         return Path(folder) / path
-    looked = f", nor in {folder!r} (FEATLY_DATA)" if folder else "; FEATLY_DATA may name its folder"
-    raise DataError(f"there is no file {str(path)!r}{looked}")
+    elsewhere = (
+        f", nor in {folder!r} (FEATLY_DATA)" if folder else "; FEATLY_DATA may name its folder"
+    )
+    raise DataError(f"there is no file {str(path)!r}{elsewhere}")
 
 
 def _columns(path: Path) -> list[str]:
@@ -155,10 +160,10 @@ def read_plan(path: str | Path) -> Study:
     Notes
     -----
     The keys are the parameters of :class:`Study`. A method, a dataset, a learner or the splits are
-    a name, or a table with what there is to say; `resample` is the name of a class of
+    a name, or a table with a name and parameters; `resample` is the name of a class of
     imbalanced-learn's, or a table with `sampler` and its parameters. The columns of a made problem
-    are shuffled, so that ties do not help the relevant ones, which come first (``shuffle = false``
-    leaves them).
+    are shuffled, since the relevant ones come first and would win ties (``shuffle = false`` leaves
+    the columns in their order).
 
     .. code-block:: toml
 
@@ -199,10 +204,10 @@ def read_plan(path: str | Path) -> Study:
 
 
 def study_from_plan(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
-    """Make a study from what a TOML file holds."""
+    """Make a study from the content of a TOML file."""
     for part in plan:
-        if part not in _PARTS:
-            raise ParameterError(f"a plan has no {part!r}{_suggest(part, _PARTS)}")
+        if part not in _PLAN_KEYS:
+            raise ParameterError(f"a plan has no {part!r}{_suggest(part, _PLAN_KEYS)}")
     for part in ("methods", "datasets"):
         if part not in plan:
             raise ParameterError(f"a plan needs {part}")
@@ -249,7 +254,7 @@ def _methods(specification: Any) -> dict[str, Any]:
 
 
 def _require_names(part: str, specification: Any) -> None:
-    """Refuse a list of something else than different names."""
+    """Raise ParameterError unless this is a list of different names."""
     names = isinstance(specification, list | tuple) and all(
         isinstance(entry, str) for entry in specification
     )
@@ -325,7 +330,7 @@ def _draw_problem(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
 
     def draw(number: int, dataset_name: str) -> Dataset:
         problem_table = make_problem(problem, random_state=number, **options)
-        if shuffles:  # the relevant columns come first, and ties go to the first
+        if shuffles:  # else relevant columns, which come first, would win ties
             problem_table = problem_table.shuffle_columns(number)
         return Dataset.of(problem_table, name=dataset_name)
 
@@ -409,14 +414,14 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
     if not name or not text:
         raise ParameterError("every claim needs a name and a text")
     for option in options:
-        if option not in CLAIMS:
-            raise ParameterError(f"claim {name!r} has no {option!r}{_suggest(option, CLAIMS)}")
+        if option not in CLAIM_KEYS:
+            raise ParameterError(f"claim {name!r} has no {option!r}{_suggest(option, CLAIM_KEYS)}")
     try:
         if "why" in options:
             return Claim.untestable(name, text, **options)
-        for kind in ("better", "equal"):
+        for kind, make_claim in (("better", Claim.better), ("equal", Claim.equal)):
             if kind in options:
-                return getattr(Claim, kind)(name, text, method=options.pop(kind), **options)
+                return make_claim(name, text, method=options.pop(kind), **options)
         if "published" not in options:
             raise ParameterError(
                 f"claim {name!r}: say published =, or better = and than =, or equal = and "

@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from featly.base import Ranker
 from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.progress import TimedProgress
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.measures.corrected_t import check_fraction
 from featly.measures.stability import nogueira_stability
@@ -60,26 +61,26 @@ def prior_report(
     level: float = 0.95,
     random_state: int = 0,
     n_jobs: int | None = None,
-    verbose: Any = False,
+    verbose: bool | TimedProgress = False,
 ) -> PriorReport:
-    r"""Report what the prior of a schema changes: which columns are chosen, how well, how stably.
+    r"""Report the effect of a prior on the selected columns, the prediction and the stability.
 
-    The method is fitted to all rows with the prior and without it, which gives two signatures. And
-    it is judged with and without it on the same splits, on rows that the selection never saw.
+    The method is fitted to all rows with the prior and without it, which gives two signatures. It
+    is also evaluated with and without it on the same splits, on rows that the selection never saw.
 
     The difference of the balanced rates has the interval of Nadeau and Bengio, which allows for
     splits that share rows. Kuncheva's index is a mean over pairs of splits, a U-statistic, and so
     is the difference of two of them on the same splits: its interval is that of the jackknife over
-    splits, which keeps what the two have in common. (Two intervals that were added would not: both
-    selections see the same rows.) Splits of one table are independent given that table only, so
-    intervals of the stability tell how far more splits would move it, nothing about another table.
+    splits. (Adding two intervals would ignore that both selections use the same rows.) Splits of
+    one table are independent given that table only, so intervals of the stability say how far more
+    splits would move it, nothing about another table.
 
     A favoured column is chosen more often by that alone, so a prior, even one drawn at random, can
-    raise the stability. The stability of the columns that are not favoured tells whether the
-    others became more stable, too; `without` compares with another prior.
+    raise the stability. The stability of the columns that are not favoured shows whether they
+    became more stable, too; `without` compares with another prior.
 
-    A prior that was chosen by looking at the same table makes the balanced rate too good: no split
-    can take back what was seen before.
+    A prior that was chosen by looking at the same table makes the balanced rate too good: no
+    split can correct that.
 
     Parameters
     ----------
@@ -89,6 +90,8 @@ def prior_report(
     y : sequence or str, optional
         The class of every row, or the name of its column.
     schema : Schema, dict or None, default=None
+        What is known about the columns, see :class:`featly.Schema`.
+        It has the prior. None takes the schema of `method`.
     size : int, default=30
         Columns of a signature.
     sizes : sequence of int
@@ -96,28 +99,31 @@ def prior_report(
     splits : int or splitter, default=50
         A number is that many random splits of 90% to train and 10% to test.
     learner : str or classifier, default="linear-svm"
-        What is trained on the selected columns.
+        The classifier trained on the selected columns.
     without : mapping of column to number, default=None
         Another prior to compare with, such as one that favours as many columns drawn at random.
         None compares with no prior.
     fill : bool, default=False
-        Fill gaps, as :class:`Study` does.
+        Fill missing values, as :class:`Study` does.
     row_groups : sequence or str, optional
-        What tells rows that belong together, or the name of its column.
+        Groups of rows that belong together: a label for every row, or the name of a column.
     level : float, default=0.95
         Of the intervals.
     random_state : int, default=0
-        Of the splits.
+        Seed of the random numbers.
+        It draws the splits.
     n_jobs : int or None, default=None
-        Processes; None and -1 are all cores.
+        Threads; None means all cores. The result does not depend on it.
+        Processes are used in place of threads; -1 means all cores, too.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (fits done, fits in all, seconds left
-        or None).
+        True shows a progress bar; a function is called with (done, total).
+        Fits are counted. The function gets a third value: the seconds left, or None while they
+        cannot be estimated.
 
     Returns
     -------
     PriorReport
-        Printed, it tells all of it in words; ``table()`` has a row a column.
+        ``print`` shows it as text; ``table()`` has a row for every column.
 
     References
     ----------
@@ -134,8 +140,8 @@ def prior_report(
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(60, 50)), np.repeat(["ill", "well"], 30)
     >>> X[:, :8] += 0.8 * (y == "ill")[:, None]
-    >>> believing = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10}})
-    >>> report = prior_report(believing, X, y, size=5, splits=20)
+    >>> method = SignalToNoise(schema={"prior": {"x6": 10, "x7": 10}})
+    >>> report = prior_report(method, X, y, size=5, splits=20)
     >>> report.came_in, report.went_out
     (['x6'], ['x2'])
     >>> report.bcr.verdict()
@@ -145,11 +151,11 @@ def prior_report(
     check_fraction("level", level)
     used_schema = schema if schema is not None else method.schema
     data = _dataset(X, y, used_schema, row_groups)
-    beliefs, prior = _beliefs(data, used_schema)
+    schema_with_prior, prior = _read_prior(data, used_schema)
     wanted = _check_sizes(size, sizes, data.n_features)
-    baseline = replace(beliefs, prior=_read_other_prior(without, data))
+    baseline = replace(schema_with_prior, prior=_read_other_prior(without, data))
     variants = {
-        WITH: clone(method).set_params(schema=beliefs),
+        WITH: clone(method).set_params(schema=schema_with_prior),
         WITHOUT: clone(method).set_params(schema=baseline),
     }
     study = Study(
@@ -161,7 +167,7 @@ def prior_report(
         fill=fill,
         random_state=random_state,
     )
-    # all rows first: what is wrong with the table is told before the long work
+    # all rows first, so that an error in the table is raised before the long work
     fits, notes = _fit_on_all_rows(variants, data, fill=fill)
     results = study.run(n_jobs=n_jobs, verbose=verbose)
     figures, n_splits = _figures(results, wanted, prior > prior.min(), level)
@@ -169,7 +175,7 @@ def prior_report(
     return PriorReport(
         method=type(method).__name__,
         size=int(size),
-        names=data.names,  # type: ignore[arg-type]
+        names=data.names,
         prior=prior,
         rank_with=fits[WITH].ranking_,
         rank_without=fits[WITHOUT].ranking_,
@@ -186,13 +192,13 @@ def prior_report(
     )
 
 
-# ---- what users may pass -------------------------------------------------------------------------
+# ---- reading the parameters ----------------------------------------------------------------------
 def _require_prior_method(method: Any) -> Ranker:
     method = _method(method)
-    able = [m.class_name for m in METHODS.values() if "prior" in m.uses]
+    methods = [m.class_name for m in METHODS.values() if "prior" in m.uses]
     if not isinstance(method, Ranker) or "prior" not in method._uses:
         name = "no selection" if method is None else type(method).__name__
-        raise ParameterError(f"{name} does not rank by a prior: use one of {', '.join(able)}")
+        raise ParameterError(f"{name} does not rank by a prior: use one of {', '.join(methods)}")
     return method
 
 
@@ -209,14 +215,14 @@ def _dataset(X: Any, y: Any, schema: Any, row_groups: Any) -> Dataset:
     return replace(X, schema=_schema_by_position(columns))
 
 
-def _beliefs(data: Dataset, schema: Any) -> tuple[Schema, FloatArray]:
+def _read_prior(data: Dataset, schema: Any) -> tuple[Schema, FloatArray]:
     """Return the schema by position, and the prior of every column."""
-    beliefs = data.schema or Schema()
+    known = data.schema or Schema()
     prior = np.ones(data.n_features)
-    for j, value in beliefs.prior.items():
+    for j, value in known.prior.items():
         prior[int(j)] = value
     if prior.max() > prior.min():
-        return beliefs, prior
+        return known, prior
     if prior.max() > 1:
         raise SchemaError(f"prior is {prior[0]:g} for every column, so it favours none: name fewer")
     remedy = "its prior is 1 for all, give more" if Schema.of(schema).prior else "say which"
@@ -242,8 +248,7 @@ def _check_sizes(size: Any, sizes: Any, n_features: int) -> list[int]:
         if not is_whole or not 1 <= n_columns < n_features:
             raise ParameterError(
                 f"size={n_columns!r}: give a whole number from 1 and below the {n_features} "
-                "columns of "
-                "the table"
+                "columns of the table"
             )
     return sorted({int(n_columns) for n_columns in wanted})
 
@@ -289,7 +294,7 @@ def _insert_names(message: str, data: Dataset) -> str:
 def _figures(
     results: Results, sizes: Sequence[int], favoured: BoolArray, level: float
 ) -> tuple[dict[int, dict[str, Compared]], int]:
-    """Compare with and without the prior at every size, over the splits on which both worked."""
+    """Compare with and without the prior at every size, over the splits without a failure."""
     orders = {name: _orders(results, name) for name in (WITH, WITHOUT)}
     rates = {name: _rates(results, name) for name in (WITH, WITHOUT)}
     common = [split for split in orders[WITH] if split in orders[WITHOUT]]
@@ -352,7 +357,7 @@ def _compare_stability(
     left_out: BoolArray | None = None,
 ) -> Compared:
     """Compare stabilities: Nogueira's intervals, and the jackknife's of the difference."""
-    if left_out is not None:  # columns that no set holds are no columns to choose from either
+    if left_out is not None:  # such columns do not count among n_features either
         position = np.cumsum(~left_out) - 1
         sets = {name: [position[s] for s in chosen] for name, chosen in sets.items()}
         n_features = int((~left_out).sum())
@@ -373,7 +378,7 @@ def _compare_stability(
 
 
 def stability_without_each(selections: Sequence[IntArray], n_features: int) -> AnyArray:
-    r"""Nogueira's stability of all selections but one, for each that is left out.
+    r"""Compute Nogueira's stability with each selection left out in turn.
 
     Without selection i the pairs that disagree about a column are, summed over the columns and
     counted twice, :math:`\sum_f c_f (K - 1 - c_f) + \sum_{f \in S_i} (2 c_f - K)`, where
@@ -407,10 +412,8 @@ def stability_without_each(selections: Sequence[IntArray], n_features: int) -> A
     apart = (counts * (n_runs - 1 - counts)).sum() + 2 * company - n_runs * sizes
     mean = (sizes.sum() - sizes) / (n_runs - 1)
     denominator = mean * (1 - mean / n_features)
-    undefined = np.full(n_runs, np.nan)
-    share = np.divide(
-        apart / ((n_runs - 1) * (n_runs - 2)), denominator, out=undefined, where=denominator > 0
-    )
+    share = np.full(n_runs, np.nan)
+    np.divide(apart / ((n_runs - 1) * (n_runs - 2)), denominator, out=share, where=denominator > 0)
     return 1 - share
 
 

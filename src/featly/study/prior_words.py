@@ -1,4 +1,4 @@
-"""Effects of a prior as figures, as a table and in words."""
+"""Effects of a prior as figures, tables and text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Compared:
     difference: Interval
 
     def verdict(self) -> str:
-        """Return what the difference comes to, in words."""
+        """Return the direction of the difference, or that there is none, in words."""
         value, lower, upper = self.difference
         if np.isnan([value, lower, upper]).any():
             return "it cannot be told"
@@ -76,11 +76,11 @@ class PriorReport:
     level : float
         Of the intervals.
     n_rows, n_splits : int
-        Splits on which both could be compared.
+        Rows of the table, and splits on which the two could be compared.
     results : Results
         The study behind it, of methods "with" and "without".
     notes : list of str
-        What the methods warned of.
+        Warnings of the methods.
     other : dict
         The other prior, where two priors were compared.
     library : str or None
@@ -136,7 +136,7 @@ class PriorReport:
 
     @property
     def came_in(self) -> list[str]:
-        """Columns that are in the signature because of the prior."""
+        """Columns that are in the signature with the prior only, best first."""
         return self._names_by_rank(
             self._in_signature(self.rank_with) & ~self._in_signature(self.rank_without),
             self.rank_with,
@@ -144,7 +144,7 @@ class PriorReport:
 
     @property
     def went_out(self) -> list[str]:
-        """Columns that left the signature, best without the prior first."""
+        """Columns that are in the signature without the prior only, best first."""
         dropped = self._in_signature(self.rank_without) & ~self._in_signature(self.rank_with)
         return self._names_by_rank(dropped, self.rank_without)
 
@@ -163,7 +163,7 @@ class PriorReport:
         -------
         frame
             feature, prior, rank_without, rank_with, in_without, in_with (whether it is in the
-            signature); of the library of the table that was given, polars for arrays.
+            signature). Of the same library as the table, polars for arrays.
         """
         order = np.argsort(self.rank_with)
         return frame_of(
@@ -193,7 +193,7 @@ class PriorReport:
             self.library,
         )
 
-    # ---- in words ---------------------------------------------------------------------------
+    # ---- text -------------------------------------------------------------------------------
     def __str__(self) -> str:
         instead = "with the other prior" if self.other else "without it"
         against = ", against another" if self.other else ""

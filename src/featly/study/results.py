@@ -1,4 +1,4 @@
-"""Results of a study: performance, stability, sizes, differences, and the null."""
+"""Results of a study: performance, stability, sizes, differences, and tests by shuffled labels."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SELECTION_METRICS", "Results", "restrict_to_plan"]
 
-OF_SEVERAL = ("within-interval", "within-corrected-interval", "one-standard-error")  # splits
+# rules that need several splits
+INTERVAL_RULES = ("within-interval", "within-corrected-interval", "one-standard-error")
 GREATER = {name: metric.greater_is_better for name, metric in METRICS.items()} | SELECTION_METRICS
 
 
@@ -44,21 +45,21 @@ class Results:
     about : dict
         The plan: methods, data hashes, splits, seeds, versions.
     claims : sequence of Claim
-        What was published.
+        Published claims.
 
     See Also
     --------
-    featly.study.Study : Makes them.
+    featly.study.Study : The plan behind them.
     """
 
     def __init__(
         self, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
     ) -> None:
-        self.about = dict(about)
+        self.about: dict[str, Any] = dict(about)
         self.rankings = rankings
         self.rows = rows
         self.claims: Sequence[Claim] = ()
-        self._curves: dict[tuple[str, float], pl.DataFrame] = {}  # many claims ask for the same
+        self._curves: dict[tuple[str, float], pl.DataFrame] = {}  # many claims use the same
         for metric in self.about["metrics"]:
             if metric not in rows.columns:
                 self.rows = self.rows.with_columns(self.values(metric))
@@ -96,7 +97,7 @@ class Results:
 
     @property
     def biased(self) -> bool:
-        """Return whether columns were selected with the test rows at hand."""
+        """Return whether columns were selected on all rows, test rows included."""
         return bool(self.about["selection"] == "outside")
 
     @property
@@ -105,26 +106,29 @@ class Results:
         import polars as pl
 
         columns = ["dataset", "method", "split", "null_draw", "learner", "size", "failure"]
-        nobody = [pl.lit(None, pl.String).alias("learner"), pl.lit(None, pl.Int64).alias("size")]
-        failed = self.rankings.filter(pl.col("failure").is_not_null()).with_columns(nobody)
-        later = self.rows.filter(pl.col("failure").is_not_null())
-        return pl.concat([failed.select(columns), later.select(columns)])
+        no_learner = [
+            pl.lit(None, pl.String).alias("learner"),
+            pl.lit(None, pl.Int64).alias("size"),
+        ]
+        failed = self.rankings.filter(pl.col("failure").is_not_null()).with_columns(no_learner)
+        learner_failed = self.rows.filter(pl.col("failure").is_not_null())
+        return pl.concat([failed.select(columns), learner_failed.select(columns)])
 
     @cached_property
     def notes(self) -> list[str]:
-        """Different warnings that methods and learners gave."""
+        """Different warnings of methods and learners."""
         texts = self.rankings["notes"].drop_nulls().unique(maintain_order=True).to_list()
         return list(dict.fromkeys(note for text in texts for note in json.loads(text)))
 
     # ---- values -----------------------------------------------------------------------------
     def values(self, metric: str) -> "pl.Series":
-        """Return a metric for every row of `rows`, whether the plan had it or not.
+        """Return a metric for every row of `rows`, whether it is in the plan or not.
 
         Parameters
         ----------
         metric : str
-            "bcr", "accuracy", "error", "sensitivity", "specificity"; where the truth about the
-            columns is known "success", "relevant", "redundant", "irrelevant"; "categorical".
+            "bcr", "accuracy", "error", "sensitivity", "specificity", "categorical"; where the
+            relevant columns are known also "success", "relevant", "redundant", "irrelevant".
 
         Returns
         -------
@@ -144,7 +148,7 @@ class Results:
         return pl.Series(metric, values).fill_nan(None)
 
     def _confusions(self) -> Iterator[tuple[AnyArray, IntArray]]:
-        """Yield rows and their confusion matrices, stacked, a number of classes at a time."""
+        """Yield rows and their stacked confusion matrices, for each number of classes."""
         sizes = self.rows["confusion"].list.len().to_numpy()
         for size in np.unique(sizes[np.isfinite(sizes)]).astype(int):
             where = np.flatnonzero(sizes == size)
@@ -153,7 +157,7 @@ class Results:
             yield where, flat.reshape(-1, side, side)
 
     def roles(self, dataset: str) -> Roles | None:
-        """Return what is known of a dataset's columns."""
+        """Return the roles of a dataset's columns, or None if they are not known."""
         about = self.about["datasets"][dataset]
         if "roles" not in about:
             return None
@@ -183,7 +187,7 @@ class Results:
         polars.DataFrame
             dataset, method, learner, size, mean, sd, lower, upper, n (splits), kuncheva,
             nogueira, nogueira_lower, nogueira_upper, categorical (mean number selected), biased.
-            For a method that says itself how many, size is the mean of its numbers.
+            For a method that chooses the number itself, size is the mean of its numbers.
         """
         if (metric, level) not in self._curves:
             self._curves[metric, level] = curve_frame(self, metric, level)
@@ -193,7 +197,7 @@ class Results:
         self, metric: str = "bcr", *, dataset: str | None = None, method: str | None = None,
         learner: str | None = None,
     ) -> Curve:  # fmt: skip
-        """Return one method's metric, split by split: what ``choose_size`` takes.
+        """Return one method's metric, split by split, as ``choose_size`` takes it.
 
         Parameters
         ----------
@@ -274,7 +278,7 @@ class Results:
         dataset = self._require_name("datasets", which.get("dataset"))
         n_features = self.about["datasets"][dataset]["columns"]
         curve = self.curve(metric, **which)
-        if rule in OF_SEVERAL and curve.n.max() < 2:
+        if rule in INTERVAL_RULES and curve.n.max() < 2:
             rule = "best"  # the interval of a single split has no width
         return choose_size(curve, rule, n_features=n_features)
 
@@ -282,13 +286,13 @@ class Results:
     def summary(
         self, metric: str = "bcr", *, rule: str | int = "within-interval", level: float = 0.95
     ) -> "pl.DataFrame":
-        """Return one row a dataset, method and learner: how well it does at a chosen size.
+        """Return the performance of every method at a chosen size, per dataset and learner.
 
         Parameters
         ----------
         metric : str, default="bcr"
         rule : str or int, default="within-interval"
-            How the size is chosen, for every method by itself; a number is that size for all.
+            How the size is chosen, for each method separately; a number is that size for all.
         level : float, default=0.95
 
         Returns
@@ -296,13 +300,13 @@ class Results:
         polars.DataFrame
             dataset, method, size, the metric, lower, upper, kuncheva, geometric_mean of the metric
             and Kuncheva's index, learner, seconds (a fit), n_failed (splits without a value,
-            because the method or the learner failed), biased. A method that never worked has a
-            line without values.
+            because the method or the learner failed), biased. A method that always failed has a
+            row without values.
         """
         return summary_frame(self, metric, rule, level)
 
     def families(self, metric: str = "bcr") -> "pl.DataFrame":
-        """Return means over draws of made datasets: ``led-25/0``, ``led-25/1``, ... are one.
+        """Return means over the draws of made datasets, such as ``led-25/0``, ``led-25/1``, ...
 
         Parameters
         ----------
@@ -312,7 +316,7 @@ class Results:
         -------
         polars.DataFrame
             family, method, learner, size, mean, sd (over draws), n_draws, biased. A dataset that is
-            no draw is a family of one.
+            no draw is a family of its own.
         """
         return family_frame(self, metric)
 
@@ -332,7 +336,7 @@ class Results:
             Or "kuncheva" for the stability.
         size : int, "chosen", or None
             None takes every dataset at every size as a block, as Paul and others (2015) did; a
-            number takes that size; "chosen" lets every method use the size that suits it.
+            number takes that size; "chosen" takes for every method the size that `rule` chooses.
         alpha : float, default=0.05
         rule : str or int, default="within-interval"
             How sizes are chosen: for "chosen", and for the pairs where `size` is None.
@@ -341,12 +345,12 @@ class Results:
         -------
         Comparison
             Friedman's test and Nemenyi's critical difference over blocks; the corrected resampled
-            t-test of every pair on every dataset; who wins more often.
+            t-test of every pair on every dataset; how often each method beats each other.
         """
         return compare(self, metric, size, alpha, rule)
 
     def null_test(self, metric: str = "bcr") -> "pl.DataFrame":
-        """Test how often shuffled labels do as well, by the whole protocol, selection included.
+        """Compare with the same protocol on shuffled labels, selection included.
 
         Parameters
         ----------
@@ -356,8 +360,8 @@ class Results:
         -------
         polars.DataFrame
             dataset, method, learner, observed, null_mean, null_best, n_null, p_value; for the mean
-            over splits at the best size, of the true labels and of every shuffle. So the choice
-            of the size is allowed for.
+            over splits at the best size, of the true labels and of every shuffle. So the p-value
+            allows for the choice of the size.
         """
         return null_frame(self, metric)
 
@@ -390,8 +394,8 @@ class Results:
         Parameters
         ----------
         size : int or None
-            How many of each ranking; None is what :meth:`choose_size` says. Of a method that says
-            itself how many, all that it selected.
+            Number of columns of each ranking; None takes that of :meth:`choose_size`. Of a method
+            that chooses the number itself, all selected columns are taken.
         dataset, method, learner : str
         rule : {"union", "intersection", "best"}, default="union"
             "best" is the selection of the split with the best metric.
@@ -402,19 +406,19 @@ class Results:
         list of str
             Names of columns, in the order of the table.
         """
-        line_key: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
+        row_key: dict[str, Any] = {"dataset": dataset, "method": method, "learner": learner}
         name, method_name = (
             self._require_name("datasets", dataset),
             self._require_name("methods", method),
         )
         if size is None:
-            size = self.choose_size(metric=metric, **line_key)
+            size = self.choose_size(metric=metric, **row_key)
         own = own_sizes(self).select("dataset", "method").rows()
         orders = self.orders(dataset, method)
         orders = orders if (name, method_name) in own else [order[:size] for order in orders]
         scores = None
         if rule == "best":
-            curve = self.curve(metric, **line_key)
+            curve = self.curve(metric, **row_key)
             if size not in curve.sizes:
                 raise ParameterError(f"size={size}: rankings were evaluated at {curve.sizes}")
             scores = curve.values[:, list(curve.sizes).index(size)]
@@ -442,7 +446,7 @@ class Results:
 
     # ---- claims -----------------------------------------------------------------------------
     def verdicts(self) -> Verdicts:
-        """Return a verdict on every claim: what was published, what we found, whether it holds.
+        """Return a verdict on every claim: the published figure, ours, and whether the claim holds.
 
         Returns
         -------
@@ -454,7 +458,7 @@ class Results:
 def restrict_to_plan(
     rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
 ) -> Results:
-    """Return the results that a plan speaks of, should the folder hold more."""
+    """Return the results of a plan; the folder may hold those of other plans, too."""
     import polars as pl
 
     wanted = (

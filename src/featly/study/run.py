@@ -1,7 +1,7 @@
-"""Fits of a study: what is left of them, done in this process and in others.
+"""The fits of a study that are left to do, in this process and in worker processes.
 
-Fits run in this process until it is clear that they will take longer than it takes to start other
-processes, and on while those start; then they take over. Every process maps the same tables. Only
+Fits run in this process until it is clear that they will take longer than workers take to start,
+and while the workers start. Then the workers take over. Every process maps the same tables. Only
 this process writes.
 """
 
@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featly.basics.errors import StudyError
+from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import AnyArray
 from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
@@ -46,20 +47,24 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "stop_workers"]
 
-START_SECONDS = 4.0  # with less work than this left, other processes would start too late to help
-TRIAL_SECONDS = 0.4  # how long this process works alone before it judges that ...
-TRIAL_FITS = 2  # ... and how many fits of every kind: the first loads what later ones use; ...
-LONG_TRIAL = 3.0  # ... unless they take long
-PORTION_SECONDS = 0.2  # of work that is handed to another process at once
-WAITING = 3  # portions for each process, at work and waiting
-SAME = ("splits", "sizes", "learners", "selection", "fill", "resample", "random_state")
-
-Progress = Callable[[int, int, float | None], Any]
+START_SECONDS = 4.0  # with less work than this left, workers would start too late to help
+# This process decides about workers after so many seconds and so many fits of every kind (the
+# first fit loads what later ones use), or after LONG_TRIAL_SECONDS, whatever the number of fits.
+TRIAL_SECONDS = 0.4
+TRIAL_FITS = 2
+LONG_TRIAL_SECONDS = 3.0
+PORTION_SECONDS = 0.2  # of work that is handed to a worker at once
+PORTIONS_PER_WORKER = 3  # running and waiting
+# parts of a plan that are the same in every run in a folder
+FIXED_PARTS = ("splits", "sizes", "learners", "selection", "fill", "resample", "random_state")
 
 
 @dataclass(frozen=True)
 class Task:
-    """One fit to be done; with `order` the ranking is given, with `error` it has failed already."""
+    """A fit that is left to do.
+
+    `order` is the ranking of an earlier fit, `error` says why that fit failed.
+    """
 
     dataset: str
     method: str
@@ -75,18 +80,19 @@ class Task:
         return self.dataset, self.method, self.split.number, self.null_draw
 
 
-def run(study: "Study", folder: Path, *, n_jobs: int | None, verbose: Any) -> Results:
-    """Do what is left of a study, compact it and read it."""
-    about, counts = study.describe(), _counts(study)
+def run(
+    study: "Study", folder: Path, *, n_jobs: int | None, verbose: bool | TimedProgress
+) -> Results:
+    """Run the fits of a study that are left, compact the journal and return the results."""
+    about, counts = study.describe(), _count_fits(study)
     finished = _read_if_finished(study, folder, about, counts)
     if finished is None:
         with Journal(folder) as journal:
             journal.sweep()
-            finished = _read_if_finished(
-                study, folder, about, counts
-            )  # another run may have ended by now
+            # another run may have finished the study since the first look
+            finished = _read_if_finished(study, folder, about, counts)
             if finished is None:
-                with _progress(verbose, study) as progress:
+                with timed_progress_bar(verbose, study.title or "study", "fits") as progress:
                     merged_plan = resume(journal, folder, about)
                     _Runner(study, journal, n_threads(n_jobs), progress, counts).run()
                 results = Results(*journal.frames(), merged_plan)
@@ -97,11 +103,11 @@ def run(study: "Study", folder: Path, *, n_jobs: int | None, verbose: Any) -> Re
 
 
 def resume(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
-    """Put what was done before into the journal; return all that the folder will then hold."""
-    finished, begun = read_compacted(folder), journal.about()
-    if begun:
-        _check_same(begun, about, folder)
-        about = merge_plans(begun, about)
+    """Put earlier fits into the journal; return the plan of all fits of the folder."""
+    finished, journal_plan = read_compacted(folder), journal.about()
+    if journal_plan:
+        _check_same(journal_plan, about, folder)
+        about = merge_plans(journal_plan, about)
     if finished is not None:
         about = merge_plans(finished[2], about)
         if not journal.done():
@@ -110,8 +116,8 @@ def resume(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, A
     return about
 
 
-def _counts(study: "Study") -> dict[str, int]:
-    """Return how many fits each dataset asks of a method, without shuffled labels."""
+def _count_fits(study: "Study") -> dict[str, int]:
+    """Return the number of fits of a method to each dataset, without shuffled labels."""
     return {
         name: study.splits.count(
             data.X if study.splits.needs_table else None,
@@ -141,7 +147,7 @@ def _read_if_finished(
 
 
 def _is_complete(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int]) -> bool:
-    """Return whether all fits of a plan are among these."""
+    """Return whether `rankings` has all fits of a plan."""
     import polars as pl
 
     wanted = rankings.filter(pl.col("null_draw") <= study.null)
@@ -154,7 +160,7 @@ def _is_complete(rankings: "pl.DataFrame", study: "Study", counts: dict[str, int
 
 
 def merge_plans(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
-    """Merge the plan of a folder with a later one: nothing done is forgotten."""
+    """Merge the plan of a folder with a later one: methods, datasets and shuffles of both."""
     return later | {
         "methods": earlier["methods"] | later["methods"],
         "datasets": earlier["datasets"] | later["datasets"],
@@ -164,7 +170,7 @@ def merge_plans(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any
 
 def _check_same(earlier: dict[str, Any], later: dict[str, Any], folder: Path) -> None:
     """Refuse to mix two studies in one folder; methods, datasets and shuffles may be added."""
-    for part in SAME:
+    for part in FIXED_PARTS:
         if earlier.get(part) != later[part]:
             raise StudyError(
                 f"{str(folder)!r} holds a study with {part} = {earlier.get(part)}, this one has "
@@ -180,8 +186,7 @@ def _check_same(earlier: dict[str, Any], later: dict[str, Any], folder: Path) ->
             if old != value:
                 raise StudyError(
                     f"{singular} {name!r} is not what it was when the study in {str(folder)!r} "
-                    "began "
-                    f"({old} then, {value} now): use another folder or another name"
+                    f"began ({old} then, {value} now): use another folder or another name"
                 )
 
 
@@ -193,7 +198,7 @@ class _Runner:
         study: "Study",
         journal: Journal,
         workers: int,
-        progress: Progress | None,
+        progress: TimedProgress | None,
         counts: dict[str, int],
     ) -> None:
         self.study, self.journal, self.workers = study, journal, workers
@@ -207,13 +212,13 @@ class _Runner:
                 self.clock.skip((name, method))
 
     def run(self) -> None:
-        """Do all that is left."""
+        """Run all of them."""
         if _needs_fit_on_all_rows(self.study):
             self._do(self._tasks_on_all_rows())
         tasks = self._tasks_by_split()
         self._do(tasks if self.study.selection == "inside" else self._add_rankings(tasks))
 
-    # ---- what is to be done -----------------------------------------------------------------
+    # ---- tasks ------------------------------------------------------------------------------
     def _tasks_on_all_rows(self) -> Iterator[Task]:
         """Yield the task of every method on all rows."""
         for name, data in self.study.datasets.items():
@@ -223,7 +228,7 @@ class _Runner:
                     yield Task(name, method, Split(ALL_ROWS, rows, rows), draw)
 
     def _tasks_by_split(self) -> Iterator[Task]:
-        """Yield one split of everything before the next, so that the time left is soon known."""
+        """Yield the first split of every dataset, then the second: the time left is soon known."""
         study = self.study
         splits = {
             (name, draw): study.splits.split(
@@ -245,8 +250,8 @@ class _Runner:
                     yield Task(name, method, split, draw)
 
     def _add_rankings(self, tasks: Iterable[Task]) -> Iterator[Task]:
-        """Yield the same tasks with the ranking of all rows."""
-        # read beforehand: the tasks of a pool are made in threads that the journal does not serve
+        """Yield the tasks with the rankings that were made on all rows."""
+        # read beforehand: joblib draws tasks in other threads, where the journal cannot be read
         draws = range(self.study.null + 1)
         rankings = {
             (name, method, draw): self.journal.ranking((name, method, ALL_ROWS, draw))
@@ -256,10 +261,10 @@ class _Runner:
         }
         return (_add_ranking(t, rankings[t.dataset, t.method, t.null_draw]) for t in tasks)
 
-    # ---- doing it ---------------------------------------------------------------------------
+    # ---- running them -----------------------------------------------------------------------
     def _do(self, tasks: Iterable[Task]) -> None:
-        left = (task for task in tasks if task.key not in self.done)
-        if self._work_alone(left):
+        tasks_left = (task for task in tasks if task.key not in self.done)
+        if self._work_alone(tasks_left):
             return
         with self._share_tables() as (folders, protocol):
             from joblib import Parallel, delayed
@@ -268,12 +273,13 @@ class _Runner:
                 n_jobs=self.workers,
                 return_as="generator_unordered",
                 batch_size=1,
-                pre_dispatch=f"{WAITING} * n_jobs",
+                pre_dispatch=f"{PORTIONS_PER_WORKER} * n_jobs",
             )
             common = folders, self.study.methods, protocol
             seed, parent = self.study.random_state, os.getpid()
             batches = pool(
-                delayed(_work)(*common, portion, seed, parent) for portion in self._portions(left)
+                delayed(_work)(*common, portion, seed, parent)
+                for portion in self._portions(tasks_left)
             )
             try:
                 for fits in batches:
@@ -281,17 +287,17 @@ class _Runner:
                         self._record_fit(fit)
             except BrokenProcessPool:
                 raise StudyError(
-                    "a process of the study died, for want of memory perhaps: what is done is "
-                    "kept, run again to go on; n_jobs=1 needs the least memory"
+                    "a process of the study died, perhaps because memory ran out: finished fits "
+                    "are kept, run again to go on; n_jobs=1 needs the least memory"
                 ) from None
             finally:
                 batches.close()
 
-    def _portions(self, left: Iterator[Task]) -> Iterator[list[Task]]:
+    def _portions(self, tasks: Iterator[Task]) -> Iterator[list[Task]]:
         """Yield tasks that take a fifth of a second, so that handing them over costs little."""
         portion: list[Task] = []
         seconds = 0.0
-        for task in left:
+        for task in tasks:
             portion.append(task)
             seconds += self.clock.mean((task.dataset, task.method))
             if seconds >= PORTION_SECONDS:
@@ -300,17 +306,17 @@ class _Runner:
         if portion:
             yield portion
 
-    def _work_alone(self, left: Iterator[Task]) -> bool:
-        """Work in this process until others are ready, where it is worth while to start them."""
+    def _work_alone(self, tasks: Iterator[Task]) -> bool:
+        """Run fits in this process until workers are ready; return whether all are done."""
         starting: threading.Thread | None = None
         protocol = self.study.protocol(one_thread=self.workers == 1)
         began = time.perf_counter()
-        for task in left:
+        for task in tasks:
             data = self.study.datasets[task.dataset]
             if task.null_draw:
                 data = data.shuffled(task.null_draw, self.study.random_state)
             self._record_fit(_evaluate_task(data, self.study.methods[task.method], protocol, task))
-            if starting is None and self.workers > 1 and self._is_worth_more_processes(began):
+            if starting is None and self.workers > 1 and self._needs_workers(began):
                 starting = threading.Thread(
                     target=_start_workers, args=(self.workers,), daemon=True
                 )
@@ -321,11 +327,11 @@ class _Runner:
             starting.join()
         return True
 
-    def _is_worth_more_processes(self, began: float) -> bool:
-        """Return whether enough is left for other processes to help."""
+    def _needs_workers(self, began: float) -> bool:
+        """Return whether enough work is left for workers to help."""
         spent = time.perf_counter() - began
-        is_tried = spent > TRIAL_SECONDS and self.clock.fewest() >= TRIAL_FITS
-        if not is_tried and spent <= LONG_TRIAL:
+        is_tried = spent > TRIAL_SECONDS and self.clock.fewest_done() >= TRIAL_FITS
+        if not is_tried and spent <= LONG_TRIAL_SECONDS:
             return False
         seconds = self.clock.left()
         return seconds is None or seconds > START_SECONDS
@@ -351,7 +357,7 @@ class _Runner:
 
 
 def stop_workers() -> None:
-    """End the processes of studies that are done; they would wait some minutes for the next."""
+    """End the worker processes, which else would wait some minutes for another study."""
     loky = sys.modules.get("joblib.externals.loky.reusable_executor")
     executor = getattr(loky, "_executor", None)
     if executor is not None:
@@ -365,7 +371,7 @@ def _add_ranking(task: Task, ranking: tuple[AnyArray, bool] | None) -> Task:
 
 
 def _start_workers(workers: int) -> None:
-    """Start other processes and let them load what fits need."""
+    """Start the workers and let them import what fits need."""
     from joblib import Parallel, delayed
 
     Parallel(n_jobs=workers, batch_size=1)(delayed(_warm_up)(os.getpid()) for _ in range(workers))
@@ -373,7 +379,7 @@ def _start_workers(workers: int) -> None:
 
 def _warm_up(parent: int) -> None:
     end_with_parent(parent)
-    time.sleep(0.1)  # or the first that is there would take the places of the others
+    time.sleep(0.1)  # or the first worker to start would run the calls meant for the others
 
 
 def _work(
@@ -384,7 +390,7 @@ def _work(
     random_state: int,
     parent: int,
 ) -> list[Fit]:
-    """Do some fits in another process."""
+    """Run some fits in a worker."""
     end_with_parent(parent)
     fits = []
     for task in tasks:
@@ -411,13 +417,14 @@ def _evaluate_task(data: Dataset, method: Any, protocol: Protocol, task: Task) -
     )
 
 
-# ---- how long it will take -----------------------------------------------------------------------
+# ---- time left -----------------------------------------------------------------------------------
 class Clock:
-    """A clock that counts fits and tells how long the others will take.
+    """Number of fits done, and an estimate of the seconds that the others will take.
 
-    Methods and datasets differ a thousandfold in cost, so the time left is the sum over kinds of
-    the fits left times the mean of those done; None as long as some kind has not been seen. The
-    first of a kind counts only until there is a second: it may have loaded or compiled something.
+    A kind of fit is a method on a dataset. Kinds differ a thousandfold in cost, so the time left
+    is the sum over kinds of the fits left times the mean seconds of those done. It is None until
+    every kind has been run once. The first fit of a kind counts only until there is a second: it
+    may have loaded or compiled something.
 
     Examples
     --------
@@ -434,16 +441,19 @@ class Clock:
     32.9
     """
 
-    def __init__(self, progress: Progress | None = None) -> None:
+    done: int
+    total: int
+
+    def __init__(self, progress: TimedProgress | None = None) -> None:
         self.progress = progress
         self.workers = 1
         self.done = self.total = 0
         self._expected: dict[Any, int] = defaultdict(int)
         self._seconds: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        self._seen: dict[Any, int] = defaultdict(int)
+        self._n_done: dict[Any, int] = defaultdict(int)
 
     def expect(self, kind: Any, count: int) -> None:
-        """Expect so many fits of a kind."""
+        """Add a number of fits of a kind to those that are to be done."""
         self._expected[kind] += count
         self.total += count
 
@@ -453,9 +463,9 @@ class Clock:
         self.done += 1
 
     def finish(self, kind: Any, seconds: float) -> None:
-        """Count a fit that is done now."""
-        self._seen[kind] += 1
-        if self._seen[kind] == 2:
+        """Count a fit of a kind that took so many seconds."""
+        self._n_done[kind] += 1
+        if self._n_done[kind] == 2:
             self._seconds[kind] = [0.0, 0.0]
         spent = self._seconds[kind]
         spent[0] += seconds
@@ -465,16 +475,18 @@ class Clock:
             self.progress(self.done, self.total, self.left())
 
     def mean(self, kind: Any) -> float:
-        """Return the seconds of a fit of a kind; infinite where none has been seen."""
+        """Return the mean seconds of a fit of a kind; infinite if none is done."""
         seconds, number = self._seconds[kind]
         return seconds / number if number else float("inf")
 
-    def fewest(self) -> int:
-        """Return how many fits were done of the unfinished kind of which fewest were."""
-        return min((self._seen[kind] for kind, n in self._expected.items() if n), default=self.done)
+    def fewest_done(self) -> int:
+        """Return the smallest number of fits done among the unfinished kinds."""
+        return min(
+            (self._n_done[kind] for kind, n in self._expected.items() if n), default=self.done
+        )
 
     def left(self) -> float | None:
-        """Return the seconds until all is done."""
+        """Return the seconds until all fits are done; None if they cannot be estimated yet."""
         total = 0.0
         for kind, count in self._expected.items():
             seconds, number = self._seconds[kind]
@@ -482,43 +494,3 @@ class Clock:
                 return None
             total += count * seconds / max(number, 1)
         return total / self.workers
-
-
-@contextmanager
-def _progress(verbose: Any, study: "Study") -> Iterator[Progress | None]:
-    """Yield the progress function that `verbose` asks for."""
-    if callable(verbose):
-        yield verbose
-        return
-    if not verbose:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    title = study.title or "study"
-    with Bar(
-        TextColumn(title),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} fits"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-        console=Console(stderr=True),
-    ) as bar:
-        task = bar.add_task(title, total=0, left="")
-
-        def show(done: int, total: int, seconds: float | None) -> None:
-            bar.update(task, completed=done, total=total, left=_describe_time(seconds))
-
-        yield show
-
-
-def _describe_time(seconds: float | None) -> str:
-    if seconds is None:
-        return "time left not known yet"
-    if seconds < 90:
-        return f"about {seconds:.0f} s left"
-    if seconds < 5400:
-        return f"about {seconds / 60:.0f} min left"
-    return f"about {seconds / 3600:.1f} h left"

@@ -4,8 +4,8 @@ r"""Random test parts: a given number of rows or groups, without replacement.
 
     P(i \in \text{test}) = m / n \quad \text{for every row } i
 
-The same for every row also where classes are balanced, save for those that must stay in training
-(:mod:`featly.study.stratification` draws the numbers).
+The probability is the same for every row, stratified or not, except for rows that must stay in
+training (:mod:`featly.study.stratification` draws the class counts).
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Draw = Callable[[np.random.Generator], AnyArray]
 
 
 def check_test_size(value: Any) -> None:
-    """Refuse what is neither a fraction nor a number of rows."""
+    """Raise ParameterError unless `value` is a fraction or a number of rows."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if isinstance(value, bool) or not number or not (0 < value < 1 or _is_count(value)):
         raise ParameterError(
@@ -41,7 +41,7 @@ def _is_count(value: Any) -> bool:
 def make_test_drawer(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
     """Return a function that draws test rows (positions or a mask) from a generator."""
     n_test = int(test_size)
-    if not _is_count(test_size):  # the small number: 0.145 of 100 rows is 14.499999999999998
+    if not _is_count(test_size):  # 1e-9, since 0.145 of 100 rows is 14.499999999999998
         n_test = max(1, int(np.floor(test_size * rows.n + 0.5 + 1e-9)))
     least = len(rows.classes) if stratify else 2
     if rows.n - n_test < least:
@@ -105,7 +105,7 @@ def _make_group_drawer(rows: Rows, n_test: int, test_size: float | int, stratify
 
 
 def _redraw_until_two_classes(rows: Rows, draw: Draw) -> Draw:
-    """Return a function that draws until two classes are left to train on."""
+    """Return a function that repeats `draw` until the training part has two classes."""
 
     def redraw(generator: np.random.Generator) -> AnyArray:
         for _ in range(REDRAWS):

@@ -1,4 +1,4 @@
-"""Metrics of a selection itself: which of its columns matter, and of what kind they are."""
+"""Metrics of the selected columns: how many are relevant, and how many are categorical."""
 
 from typing import TYPE_CHECKING
 
@@ -41,23 +41,23 @@ def selection_values(results: "Results", metric: str) -> FloatArray:
         for name, about in results.about["datasets"].items()
     }
     values = np.full(results.rows.height, np.nan)
-    known: dict[tuple[object, ...], float] = {}  # learners share a selection
+    computed: dict[tuple[object, ...], float] = {}  # learners share a selection
     rows = results.rows.select("dataset", "method", "split", "null_draw", "size").rows()
     for at, (*key, size) in enumerate(rows):
         selection_key = (*key, size)
-        if selection_key not in known:
+        if selection_key not in computed:
             order, subset = orders.get(tuple(key), (None, False))
             truth = roles.get(key[0])
             selected = None if order is None else order[:size]
             if selected is None:
-                known[selection_key] = np.nan
+                computed[selection_key] = np.nan
             elif metric == "categorical":
-                known[selection_key] = float(len(labels[key[0]].intersection(selected)))
+                computed[selection_key] = float(len(labels[key[0]].intersection(selected)))
             elif truth is None:
-                known[selection_key] = np.nan
+                computed[selection_key] = np.nan
             elif metric == "success":
-                known[selection_key] = success_index(selected, truth, ranked=not subset)
+                computed[selection_key] = success_index(selected, truth, ranked=not subset)
             else:
-                known[selection_key] = float(getattr(count_roles(selected, truth), metric))
-        values[at] = known[selection_key]
+                computed[selection_key] = float(getattr(count_roles(selected, truth), metric))
+        values[at] = computed[selection_key]
     return values

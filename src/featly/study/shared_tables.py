@@ -1,4 +1,4 @@
-"""Tables in files that every process of a study maps, so that none has a copy of its own."""
+"""Tables in files that every process of a study maps instead of copying them."""
 
 import functools
 import os
@@ -38,7 +38,7 @@ def share(dataset: Dataset, folder: Path) -> str:
     else:
         np.save(folder / "X.npy", X)
     (folder / "dataset.pickle").write_bytes(pickle.dumps(replace(dataset, X=None)))
-    return str(folder.absolute())  # another process may have been started elsewhere
+    return str(folder.absolute())  # absolute: another process may have another working directory
 
 
 @functools.lru_cache(maxsize=64)
@@ -59,7 +59,7 @@ def open_shared(folder: str) -> Dataset:
 def end_with_parent(parent: int) -> None:
     """End this process when the one that started it is killed, or has been already.
 
-    It would wait some minutes for the next task, and hold its tables in memory.
+    Else it would wait some minutes for the next task, with its tables in memory.
     """
 
     def watch() -> None:
@@ -71,7 +71,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def _map_frame(location: Path, small: Dataset) -> Any:
-    """Return a frame whose numbers lie in a mapped file; labels are this process's own."""
+    """Return a frame whose numbers lie in a mapped file; labels are read into memory."""
     import polars as pl
 
     path = location / "numbers.npy"

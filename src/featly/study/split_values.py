@@ -41,7 +41,7 @@ Stack = IntArray  # splits x classes x classes
 
 
 def is_pooled(results: "Results") -> bool:
-    """Return whether a rate of a single split says nothing: it tests one row, or one group."""
+    """Return whether splits test one row or one group each, so that only the rate of all counts."""
     import polars as pl
 
     if results.about["splitter"] == "LeaveOneOut":
@@ -51,16 +51,16 @@ def is_pooled(results: "Results") -> bool:
 
 
 def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.DataFrame":
-    """Return the rows of all splits with a column `value`, whose mean is what is reported.
+    """Return the rows of all splits with a column `value`, whose mean is reported.
 
-    Where splits test one row at a time, the value is the share of that split in the rate of all.
+    If splits test one row each, the value is the share of that split in the rate of all.
 
     Parameters
     ----------
     results : Results
     metric : str
     draws : bool, default=True
-        Whether fits to shuffled labels are wanted, too.
+        Whether to include fits to shuffled labels.
     """
     import polars as pl
 
@@ -94,7 +94,7 @@ def own_sizes(results: "Results") -> "pl.DataFrame":
 
 
 def at_own_size(rows: "pl.DataFrame", own: "pl.DataFrame") -> "pl.DataFrame":
-    """Return rows, those of methods that choose their own number under its mean."""
+    """Return rows; for methods that choose the number themselves, size is its mean."""
     import polars as pl
 
     if own.is_empty():
@@ -130,7 +130,7 @@ def add_pooled_intervals(
 def _groups(
     rows: "pl.DataFrame", keys: list[str], own: "pl.DataFrame"
 ) -> Iterator[tuple[tuple[Any, ...], Stack, AnyArray]]:
-    """Yield key, confusion matrices, and which rows they are (column `at`)."""
+    """Yield key, confusion matrices, and their row numbers (column `at`)."""
     import polars as pl
 
     usable = at_own_size(rows.filter(pl.col("confusion").is_not_null()), own)

@@ -55,7 +55,7 @@ ESTIMATORS = (".632+", ".632", "out-of-bag")
 
 @dataclass(frozen=True, repr=False)
 class Subsampling(Splitter):
-    r"""Random splits without replacement: 200 times 90% to train, 10% to test.
+    r"""Random splits without replacement: by default 200 with 90% to train and 10% to test.
 
     Stratified, class c of :math:`n_c` rows is due :math:`q_c = m \, n_c / n` of the m test rows.
     It gets that number rounded up or down, up with a probability equal to the remainder, so that
@@ -64,8 +64,8 @@ class Subsampling(Splitter):
     training row. So a class of one row is never tested, and where a share would be a whole class,
     the class gives all rows but one and the others share the rest.
 
-    With `row_groups`, groups are drawn instead of rows. Each group has the same chance, that of
-    which m test rows come on average (at least one group is tested). Stratified, a group counts
+    With `row_groups`, groups are drawn instead of rows. Each group has the same chance, so that
+    there are m test rows on average (at least one group is tested). Stratified, a group counts
     for its most frequent class, and drawn groups are spread over the classes and over small and
     large groups; a group with all rows of some class stays in training.
 
@@ -78,6 +78,7 @@ class Subsampling(Splitter):
         False draws rows (or the fraction of groups) without regard to classes, and again where the
         training part has one class only.
     random_state : int, default=0
+        Seed of the random numbers.
 
     References
     ----------
@@ -105,7 +106,7 @@ class Subsampling(Splitter):
     _always_shown = ("n_splits", "test_size")
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         require_whole("n_splits", self.n_splits, 1)
         check_test_size(self.test_size)
@@ -128,7 +129,7 @@ class KFold(Folds):
     leaves one class to train on.
 
     With `row_groups`, groups are dealt instead of rows: those with the largest share of the rows
-    or of a class first, each to the fold that holds least of what it brings. A group may have
+    or of a class first, each to the fold with the fewest rows of its classes. A group may have
     several classes. Folds are then as even as such groups allow, without a bound.
 
     Parameters
@@ -138,6 +139,7 @@ class KFold(Folds):
         Partitions; split number k is fold ``k % n_folds`` of repeat ``k // n_folds``.
     stratify : bool, default=True
     random_state : int, default=0
+        Seed of the random numbers.
 
     References
     ----------
@@ -216,7 +218,7 @@ class Holdout(Splitter):
     test_size : float or int, default=1/3
         Of the random split, drawn as :class:`Subsampling` draws.
     column : str or None, default=None
-        The column of the official split, which must then be there: the study takes it out of the
+        The column of the official split, which must then exist: the study takes it out of the
         table and passes it on. ``official`` is text, "train" or "test" in upper or lower case; or
         bools, where True is a test row, unless `column` has the word "train" in its name. Other
         labels, such as "validation", are refused: say whether such rows are for training, or leave
@@ -224,6 +226,7 @@ class Holdout(Splitter):
     stratify : bool, default=True
         Of the random split.
     random_state : int, default=0
+        Seed of the random numbers.
 
     References
     ----------
@@ -253,7 +256,7 @@ class Holdout(Splitter):
         return ("test_size",) if self.column is None else ()
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         check_test_size(self.test_size)
         if self.column is not None and not isinstance(self.column, str):
@@ -280,20 +283,21 @@ class Holdout(Splitter):
 class Bootstrap(Splitter):
     r"""Train on n rows drawn with replacement, test on those never drawn (about 36.8%).
 
-    Drawn again where no row is left to test, or one class to train on. With `row_groups`, as many
-    groups as there are are drawn with replacement, and come with all their rows.
+    A sample is drawn again if it leaves no row to test, or one class to train on. With
+    `row_groups`, groups are drawn with replacement, as many as there are, each with all its rows.
 
     Parameters
     ----------
     n_splits : int, default=100
     estimator : {".632+", ".632", "out-of-bag"}, default=".632+"
-        How a study makes one error of the replicates: with :math:`\bar e` the error on the rows
+        How a study combines the errors of the replicates: with :math:`\bar e` the error on the rows
         that the fit has seen and :math:`e_0` that on the others,
         :math:`.368 \bar e + .632 e_0` (".632"), a weight of :math:`e_0` that grows with the
         overfitting (".632+"), or :math:`e_0` alone ("out-of-bag").
     stratify : bool, default=False
         Whether each class (for groups: each most frequent class) is drawn from separately.
     random_state : int, default=0
+        Seed of the random numbers.
 
     References
     ----------
@@ -320,11 +324,11 @@ class Bootstrap(Splitter):
 
     @property
     def needs_apparent(self) -> bool:
-        """Return whether `estimator` also wants the error on the rows that a fit has seen."""
+        """Return whether `estimator` needs the error on the training rows, too."""
         return self.estimator != "out-of-bag"
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         require_whole("n_splits", self.n_splits, 1)
         if self.estimator not in ESTIMATORS:
@@ -358,7 +362,7 @@ class Bootstrap(Splitter):
 
 
 def as_splitter(value: Any) -> Splitter:
-    """Return the splitter that a user means by ``splits=``.
+    """Return the splitter for a value of ``splits``.
 
     Parameters
     ----------
@@ -368,7 +372,7 @@ def as_splitter(value: Any) -> Splitter:
     Returns
     -------
     Splitter
-        With parameters that make sense.
+        Its parameters have been checked.
 
     Examples
     --------

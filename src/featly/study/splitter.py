@@ -1,7 +1,7 @@
 """Base of all splitters: small objects that divide rows into a training and a test part.
 
 Split number k of a splitter depends on its parameters, the rows and k alone: it is the same
-whether 10 or 200 are asked for, and can be made without the others.
+among 10 splits and among 200, and can be made without the others.
 """
 
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-DEALS = 100  # of a whole partition, before giving up
+MAX_DEALS = 100  # attempts to make a partition before giving up
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +72,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows that are to be divided, read and checked.
+    """Classes and groups of the rows to divide, read and checked.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Rows:
         Group of every row, as a position in `group_labels`.
     group_labels : array
     X, official
-        As given.
+        As passed.
     """
 
     y: IntArray
@@ -95,7 +95,7 @@ class Rows:
 
     @classmethod
     def read(cls, X: Any, y: Any, row_groups: Any = None, official: Any = None) -> "Rows":
-        """Check what was passed to a splitter; DataError for what cannot be."""
+        """Read and check the arguments of a splitter."""
         values = values_of(y)
         n_rows = len(values)
         if X is not None:
@@ -113,12 +113,12 @@ class Rows:
 
     @property
     def n_units(self) -> int:
-        """Number of things that can be divided: groups, or rows where there are none."""
+        """Number of units to divide: groups, or rows if there are no groups."""
         return self.n if self.group_labels is None else len(self.group_labels)
 
     @property
     def units(self) -> IntArray:
-        """The group of every row, or the row itself where there are none."""
+        """The group of every row, or the row itself if there are no groups."""
         return np.arange(self.n) if self.groups is None else self.groups
 
     @cached_property
@@ -147,15 +147,15 @@ class Rows:
         return self.y if self.groups is None else main_classes(self.table)
 
     def unit_name(self, unit: int) -> str:
-        """Return a group or a row, for people."""
+        """Return the name of a group or a row for messages."""
         if self.group_labels is None:
             return f"row {unit}"
         return f"group {self.group_labels.tolist()[unit]!r}"
 
     def refuse_lonely_class(self) -> None:
-        """Refuse two classes of which one lies in a single row or group.
+        """Raise DataError if one of two classes lies in a single row or group.
 
-        The part that tests it would have to be learnt from the other class alone.
+        A split that tests it would leave the other class alone to train on.
         """
         if len(self.classes) > 2:
             return
@@ -169,7 +169,7 @@ class Rows:
             )
 
     def find_straddling_group(self, split: Split) -> str | None:
-        """Return a group with rows on both sides, for people, or None."""
+        """Return the name of a group with rows on both sides, or None."""
         if self.groups is None:
             return None
         shared = np.intersect1d(self.groups[split.train], self.groups[split.test])
@@ -206,8 +206,7 @@ def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
     if len(group_labels) < 2:
         raise DataError(
             f"row_groups has one group only ({group_labels.tolist()[0]!r}): rows of one group "
-            "never "
-            "straddle a split, so nothing can be divided"
+            "never straddle a split, so nothing can be divided"
         )
     return codes.astype(np.int64), group_labels
 
@@ -219,11 +218,12 @@ def count_code_pairs(a: IntArray, b: IntArray, n_a: int, n_b: int) -> IntArray:
 
 def has_two_training_classes(table: IntArray) -> BoolArray:
     """Return whether two classes are left to train on, from the class counts of each test part."""
-    return np.count_nonzero(table.sum(axis=0) - table, axis=1) >= 2
+    n_classes: IntArray = np.count_nonzero(table.sum(axis=0) - table, axis=1)
+    return n_classes >= 2
 
 
 class Splitter(ABC):
-    """Base of the splitters: parameters are assigned as given and checked at use.
+    """Base of the splitters: parameters are stored as given and checked at use.
 
     A subclass is a frozen dataclass, has ``check_parameters``, ``_count(rows)`` and
     ``_drawer(rows)``, which returns the function that makes split number k.
@@ -231,9 +231,9 @@ class Splitter(ABC):
     Attributes
     ----------
     needs_table : bool
-        Whether the splitter looks at X. Others take None.
+        Whether the splitter uses X. Others take None.
     needs_apparent : bool
-        Whether the estimate also wants the error on the training rows themselves.
+        Whether the estimate needs the error on the training rows, too.
     """
 
     needs_table: ClassVar[bool] = False
@@ -241,18 +241,18 @@ class Splitter(ABC):
 
     @property
     def needs_apparent(self) -> bool:
-        """Return whether the estimate also wants the error on the training rows themselves."""
+        """Return whether the estimate needs the error on the training rows, too."""
         return False
 
     def split(
         self, X: Any, y: Any, *, row_groups: Any = None, official: Any = None
     ) -> Iterator[Split]:
-        """Divide the rows, again and again.
+        """Yield the splits of the rows.
 
         Parameters
         ----------
         X : table or None
-            Only splitters with `needs_table` look at it.
+            Only splitters with `needs_table` use it.
         y : sequence of shape (n_rows,)
             The class of every row, as labels or numbers.
         row_groups : sequence of shape (n_rows,), optional
@@ -283,7 +283,7 @@ class Splitter(ABC):
         return self._count(self._read(X, y, row_groups, official))
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         if hasattr(self, "random_state"):
             require_whole("random_state", self.random_state, 0)
         if hasattr(self, "stratify"):
@@ -306,7 +306,7 @@ class Splitter(ABC):
         """Return a function that makes split number k; what splits share is computed here."""
 
     def _generator(self, number: int) -> np.random.Generator:
-        """Return the random numbers of one split, whatever was drawn for others."""
+        """Return the generator of one split, which does not depend on other splits."""
         state = getattr(self, "random_state", 0)
         return np.random.default_rng(np.random.SeedSequence([int(state), number]))
 
@@ -340,7 +340,7 @@ class Folds(Splitter):
         """Return the fold of every row."""
 
     def check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense."""
+        """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         require_whole("n_folds", self.n_folds, 2)
         require_whole("n_repeats", self.n_repeats, 1)
@@ -372,7 +372,7 @@ class Folds(Splitter):
 
     def _deal_well(self, rows: Rows, generator: np.random.Generator) -> IntArray:
         """Deal until every fold leaves two classes to train on."""
-        for _ in range(DEALS):
+        for _ in range(MAX_DEALS):
             folds = self._deal(rows, generator)
             if has_two_training_classes(
                 count_code_pairs(folds, rows.y, int(self.n_folds), len(rows.classes))
@@ -385,7 +385,7 @@ class Folds(Splitter):
 
 
 def _format_parameter(value: Any) -> str:
-    """Return a parameter as one would write it: a third is 1/3."""
+    """Return a parameter as text; a third is 1/3."""
     if isinstance(value, float) and len(repr(value)) > 8:
         simple = Fraction(value).limit_denominator(30)
         if float(simple) == value:
@@ -394,13 +394,13 @@ def _format_parameter(value: Any) -> str:
 
 
 def require_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
+    """Raise ParameterError unless `value` is a whole number of at least `least`."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < least:
         raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
 
 
 def require_flag(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Raise ParameterError unless `value` is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"{name}={value!r}: give True or False")

@@ -1,8 +1,8 @@
 """Files of a study: a journal while it runs, parquet when it is done.
 
 Every fit is one transaction of a SQLite journal, so a study that is killed at any instant loses
-at most the fits it was at. When all are done, the journal is compacted into two parquet files and
-a description, each written whole or not at all, and removed.
+at most the fits that were running. When all are done, the journal is compacted into two parquet
+files and a description, each written whole or not at all, and removed.
 """
 
 import json
@@ -36,10 +36,10 @@ __all__ = [
     "remove_leftovers",
 ]
 
-SCRATCH = ".featly-study-"  # begins the names of folders that only a run at work needs
+SCRATCH = ".featly-study-"  # prefix of folders that only a running study needs
 JOURNAL, ROWS, RANKINGS, ABOUT = "journal.sqlite", "rows.parquet", "rankings.parquet", "study.json"
-ALL_ROWS = -1  # the number of the split whose training and test part are all rows
-MOST_POSITIONS = 1 << 16  # of a ranking that is kept, unless more are evaluated
+ALL_ROWS = -1  # number of the split whose training and test part are all rows
+MAX_POSITIONS = 1 << 16  # of a ranking that are stored, unless more are evaluated
 
 Key = tuple[str, str, int, int]  # dataset, method, split, null draw
 
@@ -96,7 +96,7 @@ class Journal:
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Made if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -104,8 +104,8 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self._base = sqlite3.connect(folder / JOURNAL, isolation_level=None, timeout=0.2)
         try:
-            # the system writes what a killed process has handed over; only a power cut could take
-            # the last fits with it, and it leaves the file sound
+            # the system still writes what a killed process has handed over; only a power cut can
+            # lose the last fits, and it does not damage the file
             self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._base.execute("PRAGMA journal_mode=WAL")
             self._base.execute("PRAGMA synchronous=NORMAL")
@@ -130,7 +130,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Close the file, so that other runs can use the folder."""
         self._base.close()
 
     def about(self) -> dict[str, Any]:
@@ -147,12 +147,12 @@ class Journal:
             )
 
     def done(self) -> set[Key]:
-        """Return the keys of the fits that are in."""
+        """Return the keys of the fits in the journal."""
         rows = self._base.execute("SELECT dataset, method, split, null_draw FROM fits")
         return set(rows)
 
     def write(self, fit: Fit) -> None:
-        """Put one fit in, whole."""
+        """Write a fit and its outcomes in one transaction."""
         with _transaction(self._base):
             self._base.execute(
                 "INSERT OR REPLACE INTO fits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -183,7 +183,7 @@ class Journal:
             )
 
     def ranking(self, key: Key) -> tuple[npt.NDArray[np.uint32], bool] | None:
-        """Return the ranking of one fit, and whether the method itself said how many to take."""
+        """Return the ranking of one fit, and whether the method chose its size itself."""
         row = self._base.execute(
             "SELECT ranking, subset FROM fits "
             "WHERE dataset=? AND method=? AND split=? AND null_draw=?",
@@ -194,7 +194,7 @@ class Journal:
         return np.frombuffer(row[0], "<u4"), bool(row[1])
 
     def frames(self) -> tuple["pl.DataFrame", "pl.DataFrame"]:
-        """Return all that is in: one row an outcome, and one row a fit."""
+        """Return a frame with one row an outcome, and a frame with one row a fit."""
         import polars as pl
 
         keys = ["dataset", "method", "split", "null_draw"]
@@ -224,18 +224,18 @@ class Journal:
         self.discard()
 
     def discard(self) -> None:
-        """Remove the journal: all that it holds is in the parquet files."""
+        """Remove the journal, of which the parquet files hold everything."""
         self.close()
         for leftover in self.folder.glob(f"{JOURNAL}*"):
             leftover.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what runs that were killed have left beside the journal."""
+        """Remove the scratch folders of runs that were killed."""
         for leftover in self.folder.glob(f"{SCRATCH}*"):
             shutil.rmtree(leftover, ignore_errors=True)
 
     def restore(self, rows: "pl.DataFrame", rankings: "pl.DataFrame") -> None:
-        """Take a compacted study back in, so that it can go on."""
+        """Write a compacted study into the journal, so that fits can be added."""
         keys = ["dataset", "method", "split", "null_draw"]
         with _transaction(self._base):
             columns = [*keys, "n_train", "n_test", "subset", "select_seconds", "failure", "notes"]
@@ -292,7 +292,7 @@ _OUTCOME_TYPES = {
 def write_compacted(
     folder: Path, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: dict[str, Any]
 ) -> None:
-    """Write a finished study; the description comes last and says that it is whole."""
+    """Write a finished study; the description comes last, so that its presence means complete."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=folder) as scratch:
         drafts = Path(scratch)
         for name, frame in ((ROWS, rows), (RANKINGS, rankings)):
@@ -307,7 +307,7 @@ def write_compacted(
 def read_compacted(
     folder: Path,
 ) -> tuple["pl.DataFrame", "pl.DataFrame", dict[str, Any]] | None:
-    """Return rows, rankings and description of a finished study; None where there is none."""
+    """Return rows, rankings and description of a finished study; None if there is none."""
     import polars as pl
 
     if not (folder / ABOUT).is_file():
@@ -318,9 +318,9 @@ def read_compacted(
 
 
 def remove_leftovers(folder: Path, rankings: "pl.DataFrame") -> None:
-    """Remove what was left beside a finished study by a run that was killed at its very end.
+    """Remove a journal left beside a finished study by a run that was killed at its end.
 
-    A journal with fits that the finished study does not have is another matter: it stays.
+    A journal with fits that the finished study does not have stays.
     """
     if not (folder / JOURNAL).exists():
         return
@@ -331,11 +331,11 @@ def remove_leftovers(folder: Path, rankings: "pl.DataFrame") -> None:
             if journal.done() <= set(keys):
                 journal.discard()
     except (StudyError, sqlite3.Error, OSError):
-        return  # another run is at work there, or the folder is for reading only
+        return  # another run is at work, or the folder is read-only
 
 
 class _transaction:  # noqa: N801  read as a word: with _transaction(base)
-    """A transaction: all of it, or nothing."""
+    """A transaction: all statements take effect, or none."""
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self.base = base
@@ -366,6 +366,6 @@ def _lists(name: str, blobs: Sequence[bytes | None], dtype: str) -> "pl.Series":
 
 
 def _pack_ranking(order: AnyArray, outcomes: Iterable[Outcome]) -> bytes:
-    """Return a ranking as bytes, cut where nobody will look."""
+    """Return a ranking as bytes, without positions beyond MAX_POSITIONS and all sizes."""
     most = max((outcome.size for outcome in outcomes), default=0)
-    return _bytes(order[: max(most, MOST_POSITIONS)], "<u4")
+    return _bytes(order[: max(most, MAX_POSITIONS)], "<u4")

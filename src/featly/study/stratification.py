@@ -1,4 +1,4 @@
-r"""Class counts of a random test part, and rows or groups dealt to folds.
+r"""Class counts of a random test part, and folds of rows or groups.
 
 .. math::
 
@@ -7,7 +7,7 @@ r"""Class counts of a random test part, and rows or groups dealt to folds.
 
 Madow, W. G. (1949), On the theory of systematic sampling II, *Ann. Math. Statist.* 20, 333-354.
 
-Arrays in, arrays out: splitters say what is wanted, this file draws it.
+Functions of arrays; the splitters in :mod:`featly.study.splits` call them.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Quotas:
-    """Test rows due to each class: ``whole + remainder / unit``, in whole numbers."""
+    """Expected test rows of each class, ``whole + remainder / unit``, in whole numbers."""
 
     whole: IntArray
     remainder: IntArray
@@ -39,10 +39,10 @@ class Quotas:
 
 
 def class_quotas(sizes: IntArray, n_test: int) -> Quotas:
-    """Return the test rows due to each class, proportional to its size, never the whole class.
+    """Return the expected test rows of each class, proportional to its size, never the whole class.
 
-    A class of one row is due none. Where a proportional share would take a class away from
-    training, the class gives all rows but one, and the others share the rest. `n_test` is at most
+    A class of one row has none. Where a proportional share would take a whole class, the class
+    gives all rows but one, and the others share the rest. `n_test` is at most
     the number of rows less the number of classes.
 
     Examples
@@ -71,8 +71,8 @@ def draw_counts(quotas: Quotas, generator: np.random.Generator) -> IntArray:
     """Draw test counts: each quota rounded up with a probability equal to its remainder.
 
     The remainders lie end to end, in random order; points one unit apart, from a random start,
-    fall on those that are rounded up. So the sum is always right, and so is every class on
-    average: a class that is due a third of a row is tested in a third of the splits.
+    fall on those that are rounded up. So the sum is always exact, and every class is on average:
+    a class with a quota of a third of a row is tested in a third of the splits.
     """
     counts = quotas.whole.copy()
     due = np.flatnonzero(quotas.remainder)
@@ -85,10 +85,10 @@ def draw_counts(quotas: Quotas, generator: np.random.Generator) -> IntArray:
 
 
 def deal_rows(y: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
-    """Return the fold of every row: dealt like cards, in random order within classes.
+    """Return the fold of every row, dealt in turn, in random order within classes.
 
-    Class by class, without starting anew, so that both the classes and the folds differ by at most
-    one row. Pass zeros to deal without regard to classes.
+    Each class goes on at the fold where the last one ended, so that folds differ by at most one
+    row in each class and in total. Pass zeros to deal without regard to classes.
     """
     order = generator.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
@@ -98,14 +98,14 @@ def deal_rows(y: IntArray, n_folds: int, generator: np.random.Generator) -> IntA
 
 
 def deal_groups(table: IntArray, n_folds: int, generator: np.random.Generator) -> IntArray:
-    r"""Return the fold of every group, dealt greedily: those with the largest share first.
+    r"""Return the fold of every group, dealt greedily, those with the largest share first.
 
     With :math:`a_{gc}` rows of class c in group g, and :math:`n_{fc}` in fold f so far, the group
     goes where
 
     .. math:: \sum_c a_{gc} n_{fc} / n_c + a_g n_f / n
 
-    is smallest. That is the fold for which the sum over folds of the squared deviations from equal
+    is smallest. This is the fold for which the sum over folds of the squared deviations from equal
     class counts (each divided by :math:`n_c`) and from equal sizes grows least. Groups come by
     falling :math:`\sum_c a_{gc} / n_c + a_g / n`: those with many rows, or much of a rare class,
     first. Ties are broken at random. No fold is empty unless there are fewer groups than folds.
@@ -129,7 +129,8 @@ def deal_groups(table: IntArray, n_folds: int, generator: np.random.Generator) -
 def main_classes(table: IntArray) -> IntArray:
     """Return the most frequent class of each group; of several, the rarest over all groups."""
     rarest_first = np.argsort(table.sum(axis=0), kind="stable")
-    return rarest_first[np.argmax(table[:, rarest_first], axis=1)]
+    main: IntArray = rarest_first[np.argmax(table[:, rarest_first], axis=1)]
+    return main
 
 
 def draw_groups(
@@ -163,16 +164,16 @@ def draw_groups(
 def _compete(
     chances: Sequence[float], generator: np.random.Generator
 ) -> tuple[list[int], int, float]:
-    """Return the winners among units in a row, the one still undecided, and its chance."""
+    """Return the winners among units in order, the unit still undecided, and its chance."""
     winners: list[int] = []
     holder, chance = 0, chances[0]
     for rival, draw in enumerate(generator.random(len(chances) - 1).tolist(), 1):
         combined = chance + chances[rival]
-        if combined <= 1:  # one goes out, the other takes both chances
+        if combined <= 1:  # one unit is out, the other takes both chances
             if draw * combined < chances[rival]:
                 holder = rival
             chance = combined
-        else:  # one is in, the other takes what is left
+        else:  # one unit is in, the other takes the remaining chance
             if draw * (2 - combined) < 1 - chances[rival]:
                 winners.append(holder)
                 holder = rival

@@ -1,13 +1,14 @@
-"""A method whose parameters are chosen on the training part, by an evaluation inside it."""
+"""A method whose parameters are chosen by an evaluation within the training part."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.estimators import BaseEstimator
 from featly.table.schema import Schema
 
 __all__ = ["Tuned"]
@@ -16,24 +17,27 @@ __all__ = ["Tuned"]
 class Tuned(BaseEstimator):
     """Choose the parameters of a method by how well its selections predict.
 
-    Every combination is judged by a study of its own on the rows that ``fit`` is given, which
-    inside another study are the training rows: the test rows have no say in the choice. Then the
-    method is fitted to all of these rows with the best one.
+    Every combination of parameters is evaluated by a study on the rows passed to ``fit``. Within
+    another study these are the training rows, so test rows do not influence the choice. Then the
+    method is fitted to all of these rows with the best combination.
 
     Parameters
     ----------
     method : estimator
-        What is tuned.
+        The method to tune.
     grid : mapping of parameter to values
+        The values to try.
     splits : splitter or int, default=5
-        Of the evaluation inside; a number is that many folds.
+        Splits of the evaluation; a number is that many folds.
     learner : str or classifier, default="linear-svm"
     sizes : as for Study, default="powers"
     metric : str, default="bcr"
-        The best average over the sizes wins; of equals the first.
+        The combination of best mean over the sizes is chosen, of equal ones the first.
     schema : Schema, dict or None, default=None
+        What is known about the columns, see :class:`featly.Schema`.
     n_jobs : int or None, default=None
-        Of the method. The evaluation inside runs in this process.
+        Threads; None means all cores. The result does not depend on it.
+        They are those of the method. The evaluation runs in this process.
 
     Attributes
     ----------
@@ -43,7 +47,7 @@ class Tuned(BaseEstimator):
     method_ : estimator
         Fitted to all rows.
     order_, ranking_, scores_
-        Of it.
+        Those of `method_`.
 
     Examples
     --------
@@ -107,7 +111,7 @@ class Tuned(BaseEstimator):
         combinations = list(ParameterGrid(dict(self.grid)))
         data = Dataset.of(X, y, schema=self.schema)
         results = Study(
-            {str(k): self._make_method(chosen) for k, chosen in enumerate(combinations)},
+            {str(k): self._make_method(parameters) for k, parameters in enumerate(combinations)},
             data,
             self.splits,
             sizes=self.sizes,
@@ -123,23 +127,24 @@ class Tuned(BaseEstimator):
             raise DataError(f"no combination could be fitted: {results.failures['failure'][0]}")
         values = [means.get(str(k), -np.inf) for k in range(len(combinations))]
         self.best_params_ = combinations[int(np.argmax(values))]
-        self.results_ = [
-            (chosen, sign * value) for chosen, value in zip(combinations, values, strict=True)
+        self.results_: list[tuple[Any, float]] = [
+            (parameters, sign * value)
+            for parameters, value in zip(combinations, values, strict=True)
         ]
-        self.method_ = self._make_method(self.best_params_).fit(X, y)
+        self.method_: Any = self._make_method(self.best_params_).fit(X, y)
         for attribute in ("order_", "ranking_", "scores_", "support_"):
             if hasattr(self.method_, attribute):
                 setattr(self, attribute, getattr(self.method_, attribute))
         return self
 
-    def _make_method(self, chosen: Mapping[str, Any]) -> Any:
+    def _make_method(self, parameters: Mapping[str, Any]) -> Any:
         method = clone(self.method)
         known = method.get_params(deep=False)
         if self.schema is not None and "schema" in known and known["schema"] is None:
             method.set_params(schema=self.schema)
         if self.n_jobs is not None and "n_jobs" in known:
             method.set_params(n_jobs=self.n_jobs)
-        return method.set_params(**chosen)
+        return method.set_params(**parameters)
 
     def get_support(self, indices: bool = False) -> Any:
         """Return a mask or positions of the columns that the tuned method selects."""

@@ -1,10 +1,10 @@
-"""Published claims held against what a study found.
+"""Published claims compared with the results of a study.
 
-A *value* holds if it lies inside our interval, or within the rounding of what was printed. Where a
-made dataset was drawn several times, the interval is the range of the draws, since what was
-published is one draw, too: of 39 draws, another falls into it with 95% probability. That one is
-*better* holds if the interval of the difference lies above zero; that two are *equal* holds if it
-contains zero. What cannot be tested says why.
+A *value* holds if it lies inside our interval, or within the rounding of the printed figure. Where
+a made dataset was drawn several times, the interval is the range of the draws, since the published
+figure is from one draw, too: another draw falls into the range of 39 with 95% probability. That one
+method is *better* holds if the interval of the difference lies above zero; that two are *equal*
+holds if it contains zero. A claim that cannot be tested says why.
 """
 
 import difflib
@@ -59,7 +59,7 @@ class Claim:
     name : str
         Such as "D17".
     text : str
-        What was claimed.
+        The claim in words.
     check : callable of Results to Finding
     published : float, str or None
         The printed figure.
@@ -92,7 +92,7 @@ class Claim:
         tolerance: float | None = None,
         **which: Any,
     ) -> "Claim":
-        """A printed figure: it holds if it is inside our 95% interval, or rounds to ours.
+        """Return a claim about a figure: it holds if it is in our 95% interval, or rounds to ours.
 
         Parameters
         ----------
@@ -103,8 +103,8 @@ class Claim:
             How far off it may be, if our interval is narrower; None is half a unit of the last
             printed digit.
         **which
-            dataset, method, metric, learner, size: what is looked at; draws of one made dataset
-            (``led-25/0``, ``led-25/1``, ...) are meant by the name before the slash. Learner and
+            dataset, method, metric, learner, size of the figure. The draws of one made dataset
+            (``led-25/0``, ``led-25/1``, ...) have the name before the slash. Learner and
             size may be left out where there is one only.
         """
         allowed = _half_unit(published) if tolerance is None else tolerance
@@ -126,7 +126,7 @@ class Claim:
         where: str = "",
         **which: Any,
     ) -> "Claim":
-        """One method is better than another: the interval of the difference must be above 0."""
+        """Return the claim that a method is better: the interval of the difference is above 0."""
         _check(name, which, ("dataset",))
         return cls(
             name, text, lambda results: _judge_pair(results, method, than, which, equal=False),
@@ -145,7 +145,7 @@ class Claim:
         where: str = "",
         **which: Any,
     ) -> "Claim":
-        """Two methods do not differ: the interval of the difference must contain 0."""
+        """Return the claim that two methods are equal: the interval of the difference holds 0."""
         _check(name, which, ("dataset",))
         return cls(
             name, text, lambda results: _judge_pair(results, method, than, which, equal=True),
@@ -157,7 +157,7 @@ class Claim:
         cls, name: str, text: str, why: str, *, published: float | str | None = None,
         where: str = "",
     ) -> "Claim":  # fmt: skip
-        """A claim that cannot be tested, and why."""
+        """Return a claim that cannot be tested, with the reason."""
         return cls(name, text, lambda results: Finding(None, why), published, where)
 
 
@@ -170,7 +170,7 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        """ "holds", "does not hold" or "cannot be tested"."""
+        """The verdict as text: "holds", "does not hold" or "cannot be tested"."""
         holds = self.finding.holds
         return UNTESTABLE if holds is None else HOLDS if holds else FAILS
 
@@ -182,8 +182,8 @@ class Verdicts(Sequence[Verdict]):
         self._verdicts = list(verdicts)
         self.biased = biased
 
-    def __getitem__(self, at: Any) -> Any:
-        return self._verdicts[at]
+    def __getitem__(self, index: Any) -> Any:
+        return self._verdicts[index]
 
     def __len__(self) -> int:
         return len(self._verdicts)
@@ -219,7 +219,7 @@ class Verdicts(Sequence[Verdict]):
         return {word: outcomes.count(word) for word in (HOLDS, FAILS, UNTESTABLE)}
 
     def markdown(self) -> str:
-        """Return a table for a page."""
+        """Return the verdicts as a table in Markdown."""
         lines = [f"**{BIASED}**", ""] if self.biased else []
         lines += [
             "| claim | what was published | printed | ours | verdict | why |",
@@ -260,7 +260,7 @@ def judge(claims: Sequence[Claim], results: "Results") -> Verdicts:
     return Verdicts([Verdict(claim, claim.check(results)) for claim in claims], results.biased)
 
 
-# ---- looking things up ---------------------------------------------------------------------------
+# ---- the results that a claim is about -----------------------------------------------------------
 def lines_of(
     results: "Results",
     *,
@@ -270,7 +270,7 @@ def lines_of(
     learner: str | None = None,
     size: int | None = None,
 ) -> "pl.DataFrame":
-    """Return the line of the curves that a claim speaks of; of a made dataset, one a draw.
+    """Return the row of the curves that a claim is about; of a made dataset, one row a draw.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def lines_of(
     method, metric : str
     learner, size
         May be left out where there is one only. A metric of the selection itself needs no learner,
-        and a method that says itself how many no size.
+        and a method that chooses the number of columns itself needs no size.
     """
     import polars as pl
 
@@ -311,7 +311,7 @@ def lines_of(
         if lines.is_empty():
             raise ParameterError(f"{method!r} was not evaluated at {size} columns, but at {sizes}")
     if lines["dataset"].n_unique() < lines.height:
-        raise ParameterError(f"say at which size {method!r} is looked at: {sizes}")
+        raise ParameterError(f"say at which size {method!r} is meant: {sizes}")
     return lines
 
 
@@ -320,21 +320,21 @@ def _has_draws(lines: "pl.DataFrame") -> bool:
 
 
 def _values_by_split(results: "Results", lines: "pl.DataFrame", metric: str) -> dict[Any, float]:
-    """Return the values behind one line, by split."""
+    """Return the values behind one row of the curves, by split."""
     rows = at_own_size(split_values(results, metric, draws=False), own_sizes(results))
     rows = rows.join(lines.select(KEYS), on=KEYS, how="semi").drop_nulls("value")
     return dict(rows.select("split", "value").rows())
 
 
 def _judge_value(
-    results: "Results", published: float, tolerance: float, line_key: dict[str, Any]
+    results: "Results", published: float, tolerance: float, row_key: dict[str, Any]
 ) -> Finding:
     try:
-        lines = lines_of(results, **line_key)
+        lines = lines_of(results, **row_key)
     except ParameterError as problem:
         return Finding(None, str(problem))
     ours = float(lines["mean"].mean())  # type: ignore[arg-type]
-    if _has_draws(lines):  # what was published is one draw, too
+    if _has_draws(lines):  # the published figure is from one draw, too
         means = lines["mean"].to_numpy()
         lower, upper = float(means.min()), float(means.max())
         over, interval_name = f"{lines.height} draws", "the range of our draws"
@@ -342,7 +342,7 @@ def _judge_value(
         lower, upper = (lines[end].fill_null(np.nan)[0] for end in ("lower", "upper"))
         over, interval_name = _number_of_splits(lines["n"][0]), "our 95% interval"
     is_near = abs(ours - published) <= tolerance
-    margin = 0.0 if is_near else tolerance  # what was printed was rounded
+    margin = 0.0 if is_near else tolerance  # the printed figure was rounded
     inside = bool(lower - margin <= published <= upper + margin)
     if inside:
         why = f"inside {interval_name} ({over})"
@@ -356,13 +356,13 @@ def _judge_value(
 
 
 def _judge_pair(
-    results: "Results", method: str, than: str, line_key: dict[str, Any], *, equal: bool
+    results: "Results", method: str, than: str, row_key: dict[str, Any], *, equal: bool
 ) -> Finding:
     from featly.study.results import GREATER
 
-    metric = line_key.get("metric", "bcr")
+    metric = row_key.get("metric", "bcr")
     try:
-        first, second = (lines_of(results, method=m, **line_key) for m in (method, than))
+        first, second = (lines_of(results, method=m, **row_key) for m in (method, than))
     except ParameterError as problem:
         return Finding(None, str(problem))
     if _has_draws(first) or _has_draws(second):
@@ -410,16 +410,16 @@ def _no_values(results: "Results", names: list[str], dataset: str, method: str) 
     return f"{method} failed on {dataset}: {failed['failure'][0]}"
 
 
-def _check(name: str, line_key: dict[str, Any], needed: tuple[str, ...]) -> None:
-    """Refuse what would only be noticed when the study is done."""
+def _check(name: str, row_key: dict[str, Any], needed: tuple[str, ...]) -> None:
+    """Raise ParameterError for wrong keys, which else would be noticed after the study."""
     known = [part for part in WHICH if part != "method" or part in needed]
-    for part in line_key:
+    for part in row_key:
         if part not in known:
             near = difflib.get_close_matches(part, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
             raise ParameterError(f"claim {name!r} has no {part!r}: {hint}")
     for part in needed:
-        if part not in line_key:
+        if part not in row_key:
             raise ParameterError(f"claim {name!r}: say {part}=")
 
 

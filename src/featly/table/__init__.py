@@ -1,1 +1,1 @@
-"""Tables of any library: cells by column, and what is known about the columns."""
+"""Tables of any library, and knowledge about their columns."""

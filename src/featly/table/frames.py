@@ -1,20 +1,21 @@
-"""The only file that knows pandas from polars from pyarrow.
+"""Frames of pandas, polars and pyarrow behind one interface, and arrays of objects or text.
 
-Wide tables are read in bulk by dtype: one call for all numeric columns, and where the library
-allows it, as polars does, one for all coded ones. Frames of any other library that narwhals knows
-are read through pyarrow.
+No other file depends on the library of a frame. Wide tables are read in bulk by dtype: one call
+for all numeric columns, and with polars one for all coded ones. Frames of any other library that
+narwhals supports are read through pyarrow.
 """
 
 import importlib.util
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.typing import AnyArray, IntArray
 
 __all__ = [
     "ArrayTable",
@@ -36,7 +37,7 @@ MOST_LEVELS = 65_535
 
 def library_of(X: Any) -> str | None:
     """Return 'pandas', 'polars', 'pyarrow' or 'other' for a frame, None for anything else."""
-    # a library that was never imported cannot have made X
+    # X is no frame of a library that was never imported
     for library, kind in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
         module = sys.modules.get(library)
         if module is not None and isinstance(X, getattr(module, kind)):
@@ -52,7 +53,7 @@ def is_frame(X: Any) -> bool:
 
 
 def refuse_shapes(X: Any) -> None:
-    """Refuse what holds columns but is not a table yet."""
+    """Raise DataError for a lazy frame, or for a single column."""
     kind, library = type(X).__name__, type(X).__module__.split(".")[0]
     if kind == "LazyFrame":
         raise DataError("X is a LazyFrame, a plan without rows: call .collect() on it first")
@@ -71,10 +72,10 @@ def values_of(y: Any) -> Any:
     return y.to_pylist() if type(y).__module__.startswith("pyarrow") else y.to_numpy()
 
 
-class DefaultNames:
-    """``x0, x1, ...``: the names of the columns of an array, made when asked for.
+class DefaultNames(Sequence[str]):
+    """``x0, x1, ...``: the names of the columns of an array, made on demand.
 
-    A million strings that nobody reads would take longer than ranking the columns.
+    A million strings would take longer to make than the columns to rank.
 
     Examples
     --------
@@ -83,25 +84,29 @@ class DefaultNames:
     ('x1', ['x0', 'x1'], ['x0', 'x1', 'x2'], 2, None)
     """
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, size: int) -> None:
+        self._size = size
 
     def __len__(self) -> int:
-        return self.count
+        return self._size
 
-    def __getitem__(self, position: Any) -> Any:
+    @overload
+    def __getitem__(self, position: int) -> str: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[str]: ...
+    def __getitem__(self, position: int | slice) -> str | list[str]:
         if isinstance(position, slice):
-            return [f"x{k}" for k in range(self.count)[position]]
-        return f"x{range(self.count)[position]}"
+            return [f"x{k}" for k in range(self._size)[position]]
+        return f"x{range(self._size)[position]}"
 
     def __repr__(self) -> str:
-        return f"DefaultNames({self.count})"
+        return f"DefaultNames({self._size})"
 
     def position(self, name: str) -> int | None:
         """Return the position of `name`, or None."""
         digits = name[1:]
         if name[:1] == "x" and digits.isdecimal() and str(int(digits)) == digits:
-            return int(digits) if int(digits) < self.count else None
+            return int(digits) if int(digits) < self._size else None
         return None
 
 
@@ -119,7 +124,7 @@ class Table(ABC):
 
     @abstractmethod
     def kinds(self) -> list[np.uint8]:
-        """Return the kind of every column by its dtype; DataError if a dtype is of no use."""
+        """Return the kind of every column by its dtype; DataError for a dtype that has none."""
 
     @abstractmethod
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
@@ -143,7 +148,7 @@ class Table(ABC):
         return (codes.astype(np.uint8) if sizes.max(initial=0) < 255 else codes), sizes
 
     def _code(self, column: int) -> tuple[np.ndarray, int]:
-        """Return one column as codes and its number of levels; names of levels are not needed."""
+        """Return one column as codes, and its number of levels."""
         codes, levels = self.texts(column)
         return codes, len(levels)
 
@@ -162,7 +167,7 @@ class Table(ABC):
         return False
 
     def check_levels(self, column: int, n_levels: int) -> None:
-        """Refuse a column with more levels than a code can hold."""
+        """Raise DataError for a column with more levels than a code can hold."""
         if n_levels >= MOST_LEVELS:
             raise DataError(
                 f"column {self.names[column]!r} has {n_levels} different texts, more than a "
@@ -178,7 +183,7 @@ class Table(ABC):
         )
 
     def _mixture_error(self, column: int, values: Any) -> DataError:
-        """Return an error that names the first row whose value is not of the type of most."""
+        """Return an error that names the first value of the type, text or not, that is rarer."""
         present = [(row, v) for row, v in enumerate(values) if not is_missing(v)]
         texts = [(row, v) for row, v in present if isinstance(v, str)]
         non_texts = [(row, v) for row, v in present if not isinstance(v, str)]
@@ -286,9 +291,12 @@ class _Pandas(Table):
             frame = frame.iloc[:, list(columns)]
         dtypes = {self._dtypes[column] for column in columns}
         target = np.float32 if all(_fits_float32(dtype) for dtype in dtypes) else np.float64
+        numbers: AnyArray
         if dtypes == {np.dtype(target)}:
-            return frame.to_numpy()
-        return frame.to_numpy(dtype=target, na_value=np.nan)
+            numbers = frame.to_numpy()
+        else:
+            numbers = frame.to_numpy(dtype=target, na_value=np.nan)
+        return numbers
 
     def _column(self, column: int) -> Any:
         return self.frame[self._labels[column]]  # by position it would take five times as long
@@ -348,8 +356,8 @@ class _Polars(Table):
     def numbers(self, columns: Sequence[int]) -> np.ndarray:
         import polars as pl
 
-        every = len(columns) == len(self.names)
-        frame = self.frame if every else self.frame[:, list(columns)]
+        takes_all = len(columns) == len(self.names)
+        frame = self.frame if takes_all else self.frame[:, list(columns)]
         small = all(
             dtype in (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
             for dtype in set(frame.dtypes)
@@ -357,7 +365,8 @@ class _Polars(Table):
         target = pl.Float32 if small else pl.Float64
         if set(frame.dtypes) != {target}:
             frame = frame.with_columns(pl.all().cast(target))
-        return frame.to_numpy()
+        numbers: AnyArray = frame.to_numpy()
+        return numbers
 
     def codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         import polars as pl
@@ -365,7 +374,7 @@ class _Polars(Table):
         kinds = {self._dtypes[column] for column in columns}
         if len(kinds) == 1 and isinstance(next(iter(kinds)), pl.Categorical):
             return self._shared_codes(columns)
-        # ranks of the texts, all columns at once; unlike physical codes they do not depend on
+        # ranks of the texts, all columns at once: unlike physical codes, they do not depend on
         # the order of the rows
         ranks = self.frame[:, list(columns)].select(
             pl.all().cast(pl.String).rank("dense").fill_null(0).cast(pl.UInt32)
@@ -381,16 +390,16 @@ class _Polars(Table):
         return [(low, min(low + step, n_columns)) for low in range(0, n_columns, step)]
 
     def _shared_codes(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Code columns of one categorical dtype, whose physical codes mean the same text in all.
+        """Code columns of one categorical dtype, in which equal physical codes are equal texts.
 
-        Every text is ranked once, not once a cell.
+        Every text is ranked once, not once for each cell.
         """
         import polars as pl
 
         missing = np.iinfo(np.uint32).max
         frame = self.frame[:, list(columns)]
         cells = frame.select(pl.all().to_physical().cast(pl.UInt32).fill_null(missing))
-        physical = cells.to_numpy().T  # feature-major, as polars has it
+        physical = cells.to_numpy().T  # feature-major, as in polars
         largest = int(np.max(physical, where=physical != missing, initial=0))
         physical = np.where(physical == missing, np.uint32(largest + 1), physical)
         column_of = np.full(largest + 2, -1, np.int64)
@@ -535,8 +544,8 @@ class ArrayTable(Table):
 
     def __init__(self, X: Any) -> None:
         self.array = X
-        self.names = [f"x{column}" for column in range(X.shape[1])]
-        self.n_rows = X.shape[0]
+        self.names: list[str] = [f"x{column}" for column in range(X.shape[1])]
+        self.n_rows: int = X.shape[0]
 
     def kinds(self) -> list[np.uint8]:
         """Return the kinds: all continuous."""
@@ -607,13 +616,11 @@ def _sort_levels(codes: np.ndarray, levels: list[Any]) -> tuple[np.ndarray, list
     return new_code[codes], [levels[k] for k in order]
 
 
-def _drop_unused_levels(
-    codes: np.ndarray, levels: Sequence[Any]
-) -> tuple[np.ndarray, Sequence[Any]]:
+def _drop_unused_levels(codes: np.ndarray, levels: Sequence[Any]) -> tuple[np.ndarray, list[Any]]:
     """Turn codes from -1 into codes from 0, without the levels that no row has."""
     occurs = np.bincount(codes + 1, minlength=len(levels) + 1)[1:] > 0
     if occurs.all():
-        return codes + np.int64(1), levels
+        return codes + np.int64(1), list(levels)
     new_code = np.concatenate([[0], np.cumsum(occurs)])
     return new_code[codes + 1], [level for level, used in zip(levels, occurs, strict=True) if used]
 
@@ -622,7 +629,7 @@ def _fits_float32(dtype: Any) -> bool:
     return str(dtype).lower() in ("float16", "float32", "int8", "int16", "uint8", "uint16")
 
 
-def take_columns(X: Any, columns: Sequence[int]) -> Any:
+def take_columns(X: Any, columns: Sequence[int] | IntArray) -> Any:
     """Return some columns of a frame, of the same library; dtypes and index are kept."""
     library = library_of(X)
     positions = [int(column) for column in columns]
@@ -639,7 +646,7 @@ def take_columns(X: Any, columns: Sequence[int]) -> Any:
 
 
 def frame_of(columns: dict[str, Any], library: str | None) -> Any:
-    """Make a frame of a library: pandas and pyarrow as asked, polars otherwise if present."""
+    """Make a frame of pandas or pyarrow if `library` is one of them, else of polars if present."""
     if library is None and importlib.util.find_spec("polars") is None:
         library = "pandas"
     if library == "pandas":

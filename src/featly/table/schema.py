@@ -21,17 +21,17 @@ from featly.table.frames import (
     refuse_shapes,
 )
 from featly.table.schema_report import SchemaReport, build_schema_report
+from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["Columns", "Schema", "SchemaReport"]
 
-MOST_COMPARED = 50_000  # names that a misspelt one is compared with: more take a minute
 
 Name = str | int
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Knowledge about the columns: kinds, prices, beliefs, groups.
+    """Knowledge about the columns: kinds, columns to keep, priors, costs, groups.
 
     Every method takes ``schema=``: a Schema, the same as a plain dict, or None to read the kinds
     from the dtypes: category, text and bool are categorical, ordered categories are ordinal,
@@ -67,7 +67,7 @@ class Schema:
     >>> Schema(keep=["agee"]).describe(pl.DataFrame({"age": [50, 61], "sex": ["f", "m"]}))
     Traceback (most recent call last):
     ...
-    featly.SchemaError: keep names 'agee', which is not a column; did you mean 'age'?
+    featly.SchemaError: keep names 'agee', which is no column of the table; did you mean 'age'?
     """
 
     categorical: Sequence[Name] = ()
@@ -125,8 +125,8 @@ class Schema:
             raise SchemaError(f"{part} must map columns to numbers, such as {{'age': {least}}}")
         cls._check_columns(part, values)
         for name, value in values.items():
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number or not math.isfinite(value) or value < least:
+            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not is_number or not math.isfinite(value) or value < least:
                 raise SchemaError(f"{part} of {name!r} is {value!r}: {rule}")
 
     @classmethod
@@ -181,9 +181,9 @@ class Schema:
         weight : float, default=10.0
             How much more than others they are believed to matter.
         columns : list of names, frame, array or TableFile, optional
-            The other table, or what its columns are called: the `top` best of those that it has
-            are favoured. Without it, names are taken as they are, and one that the other table
-            has not is an error when the schema is applied.
+            The other table, or the names of its columns: the `top` best of those that it has are
+            favoured. Without it, the `top` best of the ranking are favoured, and one that the
+            other table does not have is an error when the schema is applied.
         graded : bool, default=False
             Whether the weight falls with the rank.
 
@@ -216,8 +216,8 @@ class Schema:
         """
         if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
             raise ParameterError(f"top={top!r}: give how many columns to favour, at least 1")
-        number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
-        if not number or not math.isfinite(weight) or weight < 1:
+        is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not is_number or not math.isfinite(weight) or weight < 1:
             raise ParameterError(f"weight={weight!r}: a prior is a finite number of at least 1")
         names = _ranked_names(ranking)
         if columns is not None:
@@ -226,15 +226,14 @@ class Schema:
             names_in_table = [name for name in names if name in shared]
             if not names_in_table:
                 raise SchemaError(
-                    f"none of the {len(names)} ranked columns ({_list_some(names)}) is a column of "
-                    "the "
-                    f"table ({_list_some(known)}): are they called by other names there?"
+                    f"none of the {len(names)} ranked columns ({_list_some(names)}) is a column "
+                    f"of the table ({_list_some(known)}): are they called by other names there?"
                 )
             names = names_in_table
-        falls = [1 - r / int(top) if graded else 1.0 for r in range(min(int(top), len(names)))]
-        return cls(prior={n: float(weight) ** fall for n, fall in zip(names, falls, strict=False)})
+        exponents = [1 - r / int(top) if graded else 1.0 for r in range(min(int(top), len(names)))]
+        return cls(prior={n: float(weight) ** e for n, e in zip(names, exponents, strict=False)})
 
-    def resolve(self, names: "list[str] | DefaultNames", inferred: Any) -> "Columns":
+    def resolve(self, names: Sequence[str], inferred: Any) -> "Columns":
         """Apply this schema to a table with these column names and kinds by dtype."""
         positions_of: dict[str, list[int]] = {}
 
@@ -242,25 +241,25 @@ class Schema:
             if isinstance(names, DefaultNames):
                 return names.position(name)
             if not positions_of:
-                mentioned = self._all_names()  # of millions of names, these alone are kept
+                mentioned = self._all_names()  # of millions of names, only these are stored
                 for k, known in enumerate(names):
                     if known in mentioned:
                         positions_of.setdefault(known, []).append(k)
-            hits = positions_of.get(name, [])
-            if len(hits) > 1:  # in a file that may be so
+            positions = positions_of.get(name, [])
+            if len(positions) > 1:  # a file may have two columns of one name
+                more = ", ..." if len(positions) > 2 else ""
                 raise SchemaError(
-                    f"{part} names {name!r}, and {len(hits)} columns are called so (positions "
-                    f"{hits[0]}, {hits[1]}{', ...' if len(hits) > 2 else ''}): give positions"
+                    f"{part} names {name!r}, and {len(positions)} columns are called so (positions "
+                    f"{positions[0]}, {positions[1]}{more}): give positions"
                 )
-            return hits[0] if hits else None
+            return positions[0] if positions else None
 
         def find(part: str, column: Name) -> int:
             if isinstance(column, str):
                 index = position(part, column)
                 if index is None:
                     raise SchemaError(
-                        f"{part} names {column!r}, which is not a column"
-                        f"{_nearest_hint(column, names[:MOST_COMPARED])}"
+                        f"{part} names {column!r}, which {describe_unknown_column(column, names)}"
                     )
                 return index
             if not 0 <= column < len(names):
@@ -314,8 +313,8 @@ class Schema:
     def _all_names(self) -> set[str]:
         """Return the names of columns in any part."""
         parts = (self.categorical, self.ordinal, self.continuous, self.keep, self.prior, self.costs)
-        every: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
-        return {name for part in every for name in part if isinstance(name, str)}
+        all_parts: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
+        return {name for part in all_parts for name in part if isinstance(name, str)}
 
     def describe(self, X: Any) -> "SchemaReport":
         """Report the kinds that this schema gives a table, and the columns that look wrong.
@@ -361,7 +360,7 @@ class Schema:
 class Columns:
     """A schema applied to one table: an entry for every column."""
 
-    names: list[str] | DefaultNames
+    names: Sequence[str]
     kinds: np.ndarray
     inferred: np.ndarray
     levels: dict[int, list[Any]]
@@ -404,7 +403,7 @@ def _ranked_names(ranking: Any) -> list[str]:
 
 
 def _is_table(X: Any) -> bool:
-    """Return whether X is a frame; one column of a frame is a list."""
+    """Return whether X is a frame, and not one column of a frame."""
     return is_frame(X) and len(getattr(X, "shape", ())) == 2
 
 
@@ -421,9 +420,7 @@ def _names_from_table(table: Table) -> list[str]:
     codes, levels = table.texts(position_of["feature"])
     if (codes == 0).any():
         raise SchemaError(f"row {int(np.argmin(codes))} of the ranking has no feature")
-    if (
-        kinds[position_of["feature"]] == CONTINUOUS
-    ):  # names such as 1007, which a reader took for numbers
+    if kinds[position_of["feature"]] == CONTINUOUS:  # names such as 1007, read as numbers
         levels = [int(v) if float(v).is_integer() else v for v in map(float, levels)]
     names = [str(levels[code - 1]) for code in codes]
     if rank_column == "selected":
@@ -444,7 +441,7 @@ def _column_names(columns: Any) -> list[str]:
     """Return the names of the columns of a table."""
     if _is_table(columns):
         return open_table(columns).names
-    if hasattr(columns, "names") and hasattr(columns, "X"):  # a file that was read
+    if hasattr(columns, "names") and hasattr(columns, "X"):  # a TableFile
         return [str(name) for name in columns.names]
     if getattr(columns, "ndim", 1) == 2:
         return DefaultNames(columns.shape[1])[:]

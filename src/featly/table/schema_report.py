@@ -26,7 +26,7 @@ class SchemaReport:
     n_missing, n_distinct : list of int
         Missing cells of every column, and different values among the others.
     remarks : dict
-        What looks wrong, by column name; columns that look right are absent.
+        Remarks on columns that look wrong, by column name.
     library : str or None
         The frame library of the table.
 
@@ -85,19 +85,20 @@ class SchemaReport:
 
 
 def _generalise(remark: str) -> str:
-    """Return a remark without what is special about one column, so that many can share it."""
+    """Return a remark without what is special about one column, so that many columns share it."""
     return re.sub(r"^\d+ whole", "few whole", re.sub(r" \(.*?\)(?=;)| '.*?'", "", remark))
 
 
 FEW_LEVELS = 10
-BLOCK = 256  # columns of numbers that are read together
+FEW_WORDS = 3  # among numbers
+BLOCK = 256  # columns of numbers that are read at a time
 ID_WORDS = ("id", "identifier", "uuid", "key", "index", "patient_id", "sample", "sample_id", "name")
 
 
 def build_schema_report(
     table: Table, kinds: np.ndarray, declared: Collection[str], library: str | None
 ) -> SchemaReport:
-    """Look at the values of every column.
+    """Report on the values of every column.
 
     Parameters
     ----------
@@ -141,20 +142,20 @@ def build_schema_report(
 
 def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
     """Yield the different values of every column in order, and how many are missing."""
-    at = 0
-    while at < len(inferred):
-        stop = at + 1
-        if inferred[at] != CONTINUOUS:
-            yield table.levels(at)
-            at = stop
+    start = 0
+    while start < len(inferred):
+        stop = start + 1
+        if inferred[start] != CONTINUOUS:
+            yield table.levels(start)
+            start = stop
             continue
-        while stop < min(len(inferred), at + BLOCK) and inferred[stop] == CONTINUOUS:
+        while stop < min(len(inferred), start + BLOCK) and inferred[stop] == CONTINUOUS:
             stop += 1
-        block = table.numbers(range(at, stop))
+        block = table.numbers(range(start, stop))
         for x in block.T:
             present = x[~np.isnan(x)]
             yield np.unique(present).tolist(), len(x) - len(present)
-        at = stop
+        start = stop
 
 
 def _remark(
@@ -162,8 +163,8 @@ def _remark(
 ) -> str:
     """Return a remark on what looks wrong about a column, or an empty string.
 
-    `declared` in the schema, nothing is doubted; a `category` by its dtype may well have numbers
-    for names.
+    The kind of a column is not doubted if it is `declared` in the schema. Levels that are numbers
+    are not doubted if the dtype is a `category`.
     """
     if n_present == 0:
         return "entirely missing; leave it out"
@@ -184,14 +185,14 @@ def _remark(
             return f"{len(levels)} whole numbers, read as continuous; are they labels?"
         return ""
     if kind == CATEGORICAL:
-        odd = [level for level in levels if not _is_number_text(level)]
-        if not odd and not category and all(isinstance(level, str) for level in levels):
+        words = [level for level in levels if not _is_number_text(level)]
+        if not words and not category and all(isinstance(level, str) for level in levels):
             return "text that reads as numbers; declare it continuous, or convert it"
-        blank = [level for level in odd if str(level).strip().lower() in _BLANKS]
+        blank = [level for level in words if str(level).strip().lower() in _BLANKS]
         if blank:
             return f"the level {blank[0]!r} looks like a missing value"
-        if odd and len(odd) <= FEW_ODD and len(levels) - len(odd) > FEW_LEVELS:
-            return f"numbers but for {odd[0]!r}, so read as labels; is that a missing value?"
+        if words and len(words) <= FEW_WORDS and len(levels) - len(words) > FEW_LEVELS:
+            return f"numbers but for {words[0]!r}, so read as labels; is that a missing value?"
         if all(isinstance(level, str) and _DATE.fullmatch(level) for level in levels):
             return "dates; turn them into a number, such as days since an event"
         if unique:
@@ -199,7 +200,6 @@ def _remark(
     return ""
 
 
-FEW_ODD = 3
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _BLANKS = {"", "?", "na", "n/a", "nan", "none", "null", "missing", "-", "."}
 

@@ -1,4 +1,4 @@
-"""Checks that every method of featly passes, for other methods too.
+"""Checks that every method of featly passes, and that methods of others can be put to.
 
 Examples
 --------

@@ -1,8 +1,8 @@
 """Checks of the properties that every method must have, one function a property.
 
-Each check takes an unfitted estimator and raises AssertionError. They read what the method
-declares about itself, so a method that takes categorical columns is tested on them, and one that
-does not must say so in words.
+Each check takes an unfitted estimator and raises AssertionError. The tables follow from what the
+method declares: a method that takes categorical columns is tested on them, and one that does not
+must raise an error that says so.
 """
 
 import copy
@@ -41,7 +41,7 @@ def check_method(estimator: Any, *, scikit_learn: bool = True) -> None:
     Raises
     ------
     AssertionError
-        Which check failed, and how.
+        If a check fails; the message names it.
     """
     for name, check in method_checks(estimator):
         try:
@@ -77,7 +77,7 @@ def _ranker_check(function: Check) -> Check:
     return _check(function)
 
 
-# ---- small tools ----------------------------------------------------------------------------
+# ---- helpers --------------------------------------------------------------------------------
 def _frame(table: Example) -> Any:
     return in_library(table, "polars")
 
@@ -333,7 +333,7 @@ def check_layouts(estimator: Any) -> None:
 
 @_check
 def check_dense_is_sparse(estimator: Any) -> None:
-    """A sparse table ranks as the same table dense, or is refused in words."""
+    """A sparse table ranks as the same table dense, or is refused by an error that says so."""
     X, y = sparse_example()
     if not estimator._sparse:
         return _assert_refuses(estimator, X, y, "sparse")
@@ -371,7 +371,7 @@ def check_frame_libraries(estimator: Any) -> None:
 
 @_check
 def check_set_output(estimator: Any) -> None:
-    """``set_output`` gives the library asked for, from any other."""
+    """``set_output`` gives the requested library, from any other."""
     table = example(estimator)
     for output_library in (library for library in installed_libraries() if library != "pyarrow"):
         for source_library in installed_libraries():
@@ -397,6 +397,11 @@ def check_pickle_and_clone(estimator: Any) -> None:
     assert not hasattr(clone(fitted), "order_")
 
 
+def _global_random_state() -> Any:
+    state: Any = np.random.get_state()  # noqa: NPY002
+    return state[1]
+
+
 @_check
 def check_no_global_state(estimator: Any) -> None:
     """Fitting leaves the inputs, random numbers, warnings and thread limits as they were."""
@@ -407,7 +412,7 @@ def check_no_global_state(estimator: Any) -> None:
     before = (
         frame.clone(),
         X.copy(),
-        np.random.get_state()[1].copy(),  # noqa: NPY002  the global state is the point
+        _global_random_state().copy(),
         np.geterr(),
         list(warnings.filters),
         [pool["num_threads"] for pool in threadpoolctl.threadpool_info()],
@@ -417,7 +422,7 @@ def check_no_global_state(estimator: Any) -> None:
     clone(estimator).fit(X, table.y)
     assert frame.equals(before[0]), "the frame was changed"
     assert np.array_equal(X, before[1]), "the array was changed"
-    assert np.array_equal(np.random.get_state()[1], before[2]), "global random numbers were drawn"  # noqa: NPY002
+    assert np.array_equal(_global_random_state(), before[2]), "global random numbers were drawn"
     assert np.geterr() == before[3]
     assert list(warnings.filters) == before[4]
     assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == before[5]
@@ -439,14 +444,14 @@ def check_keep(estimator: Any) -> None:
     if _scores_one_by_one(estimator):
         assert ranked_names[2:] == [name for name in free if name not in keep]
     everything = _fit(estimator, table, schema=Schema(keep=table.names))
-    assert everything.support_.all(), "None selects at least what is kept"
+    assert everything.support_.all(), "None selects fewer than the columns to keep"
     fewer = clone(estimator).set_params(schema=Schema(keep=keep), n_features_to_select=1)
     _assert_refuses(fewer, _frame(table), table.y, "keep", error=ValueError)
 
 
 @_check
 def check_schema_forms(estimator: Any) -> None:
-    """A dict is as good as a Schema, a position as good as a name; wrong ones are named."""
+    """A dict works like a Schema and a position like a name; errors name a wrong column."""
     table = example(estimator)
     position = table.names.index("whole")
     outcomes = [
@@ -484,7 +489,7 @@ def check_schema_forms(estimator: Any) -> None:
 # ---- hard cases -----------------------------------------------------------------------------
 @_check
 def check_constant_column(estimator: Any) -> None:
-    """A constant column ranks low and raises no error; nor does a table of nothing else."""
+    """A constant column ranks low and raises no error, not even in a table of constants."""
     table = example(estimator)
     flat = table.replace_columns(flat=np.full(len(table.y), 0.1), zero=np.zeros(len(table.y)))
     fitted = _fit(estimator, flat)
@@ -505,19 +510,19 @@ def check_small_tables(estimator: Any) -> None:
     for n_rows in (2, 3):
         fitted = clone(estimator).fit(rng.normal(size=(n_rows, 4)), np.arange(n_rows) % 2)
         assert fitted.get_support().any()
-    # with fewer rows many columns of noise tell the classes apart as well, by their ranks; one is
-    # enough to make the right one redundant
+    # with fewer rows, the ranks of many noise columns separate the classes as well; one of them is
+    # enough to make the right column redundant
     n_rows = 24 if estimator._is_greedy() else 12
     wide = rng.normal(size=(n_rows, 3000))
     wide[:, 1234] = 4 * (np.arange(n_rows) % 2) + rng.normal(scale=1e-3, size=n_rows)
     fitted = clone(estimator).fit(wide, np.arange(n_rows) % 2)
     if isinstance(estimator, Ranker):
-        assert fitted.ranking_[1234] <= 30, "an almost perfect column is not found"
+        assert fitted.ranking_[1234] <= 30, "an almost perfect column is not among the best"
 
 
 @_check
 def check_many_classes(estimator: Any) -> None:
-    """More than two classes work, or are refused in words."""
+    """More than two classes work, or are refused by an error that says so."""
     table = example(estimator, n_classes=3)
     if estimator._takes_many_classes():
         expected = _names(_fit(estimator, table), table)
@@ -528,21 +533,21 @@ def check_many_classes(estimator: Any) -> None:
                 expected,
                 "permuting the rows",
             )
-        lonely = np.array(["a", "b"] * 6 + ["c"])
-        clone(estimator).fit(table.array()[:13], lonely)
+        one_row_of_c = np.array(["a", "b"] * 6 + ["c"])
+        clone(estimator).fit(table.array()[:13], one_row_of_c)
     else:
         _assert_refuses(estimator, _frame(table), table.y, "3 classes")
 
 
 @_check
 def check_missing_values(estimator: Any) -> None:
-    """Missing values work where the method says so; else the error names column, row, remedy."""
+    """Missing values work if the method declares so; else the error names column, row, remedy."""
     table = example(estimator)
     values = table.columns["number 4"].copy()
     values[[3, 17]] = np.nan
-    gapped = table.replace_columns(**{"number 4": values})
+    incomplete = table.replace_columns(**{"number 4": values})
     for library in installed_libraries():
-        frame = in_library(gapped, library)
+        frame = in_library(incomplete, library)
         if estimator._missing:
             fitted = clone(estimator).fit(frame, table.y)
             assert len(fitted.order_)
@@ -551,7 +556,7 @@ def check_missing_values(estimator: Any) -> None:
         else:
             _assert_refuses(estimator, frame, table.y, "'number 4'", "row 3", "NaN", "Fill them in")
     if not estimator._missing:
-        numbers = gapped.select_columns(
+        numbers = incomplete.select_columns(
             [name for name in table.names if name not in table.categorical]
         )
         _assert_refuses(
@@ -564,7 +569,7 @@ def check_missing_values(estimator: Any) -> None:
     if table.categorical and not estimator._missing:
         import polars as pl
 
-        # entirely missing: no level at all, first and last among the columns
+        # entirely missing, so without levels, as the last and as the first column
         nothing = pl.Series("nothing", [None] * len(table.y), dtype=pl.String)
         for frame in (_frame(table).with_columns(nothing), _frame(table).insert_column(0, nothing)):
             _assert_refuses(estimator, frame, table.y, "'nothing'", "row 0")
@@ -576,7 +581,7 @@ def check_missing_values(estimator: Any) -> None:
 
 @_check
 def check_unsupported_kinds(estimator: Any) -> None:
-    """A kind of column that the method cannot take is refused by name, with a way out."""
+    """A column of a kind that the method cannot take is refused by name, with a remedy."""
     import polars as pl
 
     table = example(estimator)
@@ -591,7 +596,7 @@ def check_unsupported_kinds(estimator: Any) -> None:
 
 @_check
 def check_bad_input(estimator: Any) -> None:
-    """Each mistake raises an error of one line that names the culprit and says what to do."""
+    """Each mistake raises an error of one line that says what is wrong, where, and what to do."""
     import polars as pl
 
     table = example(estimator)
@@ -638,6 +643,6 @@ def check_bad_input(estimator: Any) -> None:
         raise AssertionError("transform took a table with a column missing")
 
 
-# ---- honesty --------------------------------------------------------------------------------
+# ---- leaks ----------------------------------------------------------------------------------
 for _leak_check in LEAK_CHECKS:
     _check(_leak_check)

@@ -1,8 +1,8 @@
-"""Checks of leaks: what a study learns from the training rows does not change with the test rows.
+"""Checks of leaks: nothing that a study learns from training rows changes with the test rows.
 
-Each check evaluates a method on one split of a table, then on tables made anew that differ from
-the first in test rows alone, and demands the same: the ranking, what learners are trained on, and
-what they predict for other test rows, the probes, which are left as they are.
+Each check evaluates a method on one split of a table, then on tables that differ from the first
+in test rows alone. The ranking, the training data of the learners and their predictions for the
+probes, which are test rows that stay unchanged, must be the same.
 """
 
 import warnings
@@ -12,9 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, IntArray
 from featly.testing.tables import example, in_library, sparse_example
 
@@ -121,7 +122,7 @@ class _Trial:
             assert value == known, f"{change} changes what {event}"
 
     def _evaluate(self, X: Any, y: Any) -> tuple[AnyArray, list[tuple[str, Any]]]:
-        """Return the ranking of a table that is read anew, and the learner's diary."""
+        """Return the ranking of a table, read afresh, and the events in the learner's diary."""
         from featly.study.dataset import Dataset
         from featly.study.evaluate import Protocol, evaluate
         from featly.study.splits import Split
@@ -129,7 +130,7 @@ class _Trial:
         diary = _Diary()
         learners = {"watched": _WatchedLearner(self._learner(), diary)}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is odd about the test rows is the point
+            warnings.simplefilter("ignore")  # the test rows are odd on purpose
             dataset = Dataset.of(X, y)
         split = Split(0, _training_rows(len(y)), _test_rows(len(y)))
         protocol = Protocol(learners, sizes=SIZES, fill=self.fill)
@@ -184,11 +185,11 @@ class _WatchedLearner(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         predictions = self.learner_.predict(X)
-        self.diary.note("the learner is told of untouched rows", _plain(X[:N_PROBES]))
+        self.diary.note("the learner reads in untouched rows", _plain(X[:N_PROBES]))
         self.diary.note("is predicted for untouched rows", predictions[:N_PROBES].tolist())
         return predictions
 
-    @available_if(_has_path)
+    @available_if(_has_path)  # type: ignore[untyped-decorator]
     def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Any) -> Any:
         path = clone(self.learner).predict_path(X, y, X_test, sizes)
         self.diary.note("is predicted for untouched rows", path[:, :N_PROBES].tolist())
@@ -226,7 +227,7 @@ def _changed_rows(n_rows: int) -> IntArray:
 
 
 def _change_test_rows(frame: Any, *, missing: bool) -> Iterator[tuple[str, Any]]:
-    """Yield the table with its test rows changed, but for the probes, one way at a time."""
+    """Yield the table with its test rows but the probes changed, once for each kind of change."""
     import polars as pl
 
     changed = _changed_rows(frame.height)
@@ -239,7 +240,7 @@ def _change_test_rows(frame: Any, *, missing: bool) -> Iterator[tuple[str, Any]]
         "new levels in test rows": _with_new_levels(rows),
     }
     if missing:
-        ways["gaps in test rows"] = _with_missing(rows, np.arange(rows.height))
+        ways["missing values in test rows"] = _with_missing(rows, np.arange(rows.height))
     for change, other in ways.items():
         yield change, pl.concat([unchanged, other])
 

@@ -12,7 +12,7 @@ __all__ = ["Example", "example", "in_library", "installed_libraries", "sparse_ex
 
 @dataclass
 class Example:
-    """Columns by name, a target, and which columns are categorical."""
+    """Columns by name, a target, and the names of the categorical columns."""
 
     columns: dict[str, np.ndarray]
     y: np.ndarray

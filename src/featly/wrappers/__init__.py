@@ -1,1 +1,1 @@
-"""Methods that ask a learner which columns help it."""
+"""Methods that choose columns by the predictions of a learner."""

@@ -1,4 +1,4 @@
-r"""Two ranked lists, one of numbers and one of categories, merged by what helps a classifier.
+r"""Ranked lists of numbers and of categories, merged by the rate of a classifier.
 
 .. math::
 
@@ -36,58 +36,61 @@ __all__ = ["HybridForward"]
 
 
 LEARNERS = ("nb", "5nn")
-MOST_COLUMNS = 256  # of each list that are handed to a search at once ...
-WORK = 30_000_000  # ... and about how many operations it may take until it hears Ctrl-C
+MOST_COLUMNS = 256  # of each list in one call of a compiled search, which Ctrl-C cannot end ...
+MOST_OPERATIONS = 30_000_000  # ... and about how many operations it may take
 
 
 class HybridForward(Ranker):
-    r"""Merge a ranking of numbers and one of categories by what helps a classifier.
+    r"""Merge a ranking of numbers and one of categories by the rate of a classifier.
 
     Continuous and ordinal columns are ranked by Welch's t-test, categorical ones by Fisher's exact
     test, with more than two classes by Welch's analysis of variance and the test of Freeman and
-    Halton. Then the next of each list is tried beside the columns chosen so far, and the one with
-    the better balanced classification rate is chosen, on a tie the continuous one. When a list is
-    exhausted, the rest of the other follows in its order, without being tried.
+    Halton. Then the next column of each list is tried together with those chosen so far, and the
+    one with the better balanced classification rate is chosen, on a tie the continuous one. When a
+    list is exhausted, the rest of the other follows in its order, without being tried.
 
     The rate is the mean of the class recalls over inner folds: every row is classified once, by a
-    learner that saw the other folds only; its ranges, levels, densities and priors are theirs.
-    Missing values count as :class:`~featly.learners.MixedNaiveBayes` and
-    :class:`~featly.learners.HEOMNeighbors` say. A row for which t classes tie is right by 1/t
-    where its own is one of them, so that names of classes do not matter.
+    learner trained on the other folds only, including its ranges, levels, densities and priors.
+    Missing values are treated as in :class:`~featly.learners.MixedNaiveBayes` and
+    :class:`~featly.learners.HEOMNeighbors`. If t classes tie for a row and its own is one of them,
+    it counts as 1/t right, so names of classes do not matter.
 
-    Folds are stratified: they differ by at most one row, in each class and in total. A class with
-    fewer rows than folds is absent from some of them, one with a single row stays in training and
-    out of the rate. There are fewer folds where no class has so many rows.
+    Folds are stratified: their sizes differ by at most one row, in each class and in total. A class
+    with fewer rows than folds is absent from some of them. A class with a single row is used in
+    training only and not in the rate. There are fewer folds than `n_folds` if no class has so many
+    rows.
 
     Parameters
     ----------
     n_features_to_select : int, float, str or None, default=None
-        How many columns ``transform`` keeps: a count, a fraction, None for half, or a rule:
-        "rule-of-thumb", "largest-gap", "two-variances".
+        How many columns ``transform`` keeps: a count, a fraction or a rule.
+        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     learner : {"nb", "5nn"}, default="nb"
         Naive Bayes, or five nearest neighbours by the HEOM.
     n_folds : int, default=5
         Inner folds, at least 2.
     random_state : int, default=0
-        Seed of the folds, and of random tables where a contingency table is too large for
+        Seed of the random numbers.
+        Used for the folds, and for random tables where a contingency table is too large for
         Fisher's sum.
     schema : Schema, dict or None, default=None
-        What is known about the columns; `keep` is used: those columns are merged first, and the
-        others beside them.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep` is used: those columns are merged first, and the others beside them.
     n_jobs : int or None, default=None
-        Threads of the tests; None means all cores. The result does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
+        They run the tests.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (columns chosen, columns in all).
+        True shows a progress bar; a function is called with (done, total).
+        It counts chosen columns.
 
     Attributes
     ----------
     scores_ : float array of shape (n_features,)
-        n_features for the first column, 1 for the last: a place in a merged list is all that the
-        method says.
+        n_features for the first column, 1 for the last: the method gives no more than positions.
     bcr_ : float array of shape (n_features,)
-        The balanced classification rate when the column was chosen, NaN where it was not tried.
+        The balanced classification rate when the column was chosen, NaN if it was not tried.
     p_value_ : float array of shape (n_features,)
-        Of the column's own test.
+        The p-value of the column's own test.
     fold_ : int array of shape (n_rows,)
         The fold in which each row is tested, -1 for none.
     interrupted_ : bool
@@ -97,7 +100,7 @@ class HybridForward(Ranker):
 
     See Also
     --------
-    UnivariateTest : The tests alone: p-values of all kinds in one list.
+    UnivariateTest : The tests alone, with p-values of all kinds in one list.
 
     Notes
     -----
@@ -192,7 +195,7 @@ class HybridForward(Ranker):
                 except KeyboardInterrupt:
                     stopped = True
         p = problem.source.n_features
-        # of what an interrupted search leaves, the columns to keep are still first
+        # columns to keep come first, even if the search did not reach them
         unmerged = keep_first(ranked[~np.isin(ranked, search.order)], problem.columns.keep)
         order = np.array([*search.order, *unmerged], np.int64)
         scores = np.empty(p)
@@ -210,7 +213,7 @@ class HybridForward(Ranker):
 
 # ---- the search -----------------------------------------------------------------------------
 class _Search:
-    """The columns chosen so far, and the trial of a learner on them."""
+    """The columns chosen so far, and a learner on them."""
 
     def __init__(
         self,
@@ -226,7 +229,7 @@ class _Search:
         self._trial: _BayesTrial | _NeighbourTrial | None = None
 
     def merge(self, ranked: IntArray, *, last: bool) -> None:
-        """Choose all of some columns; those that are not `last` join the trial."""
+        """Choose all of some columns; unless they are the `last` ones, add them to the trial."""
         categorical = self.problem.columns.kinds[ranked] == CATEGORICAL
         numbers, codes = ranked[~categorical], ranked[categorical]
         if (self._fold >= 0).any() and self._needs_trial():
@@ -238,7 +241,7 @@ class _Search:
         self._choose(remaining)
 
     def _needs_trial(self) -> bool:
-        """Return whether columns are to be tried, and make the trial if they are."""
+        """Return whether columns of both kinds are to be tried; if so, make the trial."""
         kinds = self.problem.columns.kinds == CATEGORICAL
         if self._trial is None and kinds.any() and not kinds.all():
             make = _BayesTrial if self._learner == "nb" else _NeighbourTrial
@@ -246,9 +249,9 @@ class _Search:
         return self._trial is not None
 
     def _try_columns(self, numbers: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Choose until one of the lists is exhausted; return what is left of both."""
+        """Choose until one of the lists is exhausted; return the rest of both."""
         assert self._trial is not None
-        size = max(1, min(MOST_COLUMNS, WORK // self._trial.cost))
+        size = max(1, min(MOST_COLUMNS, MOST_OPERATIONS // self._trial.cost))
         while len(numbers) and len(codes):
             first, second = numbers[:size], codes[:size]
             from_codes, rates = self._trial.merge(self._numbers(first), self._codes(second))
@@ -272,7 +275,7 @@ class _Search:
 
     def _codes(self, features: IntArray) -> IntArray:
         source = self.problem.source
-        assert isinstance(source, DenseSource)  # there are no others with categories
+        assert isinstance(source, DenseSource)  # only a DenseSource has categorical columns
         return source.codes[source.place[features]].astype(np.int64)
 
     def _column(self, feature: int) -> tuple[AnyArray, bool]:
@@ -282,7 +285,7 @@ class _Search:
 
 
 class _BayesTrial:
-    """Naive Bayes on every fold, learnt from the others: logarithms of each row and class."""
+    """Log-likelihoods of every row and class by naive Bayes, learnt from the other folds."""
 
     def __init__(self, y: IntArray, n_classes: int, fold: IntArray) -> None:
         self._y, self._fold, self._n_folds = y, fold, int(fold.max()) + 1
@@ -294,7 +297,7 @@ class _BayesTrial:
         self.cost = 4 * len(y) * (self._n_folds + n_classes)
 
     def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[AnyArray, FloatArray]:
-        """Merge two lists; return whether each choice was the second list's, and its rate."""
+        """Merge two lists; return whether each choice is from `codes`, and its rate."""
         most = len(numbers) + len(codes)
         from_codes, rates = np.empty(most, np.bool_), np.empty(most)
         steps = merge_likelihoods(
@@ -313,7 +316,7 @@ class _BayesTrial:
 
 
 class _NeighbourTrial:
-    """The nearest of other folds to every row: squared distances, rows sorted by fold."""
+    """Squared distances of all rows, sorted by fold, and the nearest rows of other folds."""
 
     def __init__(self, y: IntArray, n_classes: int, fold: IntArray) -> None:
         n_folds = int(fold.max()) + 1
@@ -324,7 +327,7 @@ class _NeighbourTrial:
         self._tested = np.bincount(y[fold >= 0], minlength=n_classes)
         self._k = HEOMNeighbors().n_neighbors
         self._squared = np.zeros((len(y), len(y)))
-        # any k rows of other folds will do to begin with
+        # start with any k rows of other folds
         self._near = np.zeros((len(y), self._k), np.int64)
         for low, high in zip(self._starts[:-1], self._starts[1:], strict=True):
             other_rows = np.concatenate([np.arange(low), np.arange(high, len(y))])[: self._k]
@@ -332,7 +335,7 @@ class _NeighbourTrial:
         self.cost = 4 * len(y) ** 2
 
     def merge(self, numbers: FloatArray, codes: IntArray) -> tuple[AnyArray, FloatArray]:
-        """Merge two lists; return whether each choice was the second list's, and its rate."""
+        """Merge two lists; return whether each choice is from `codes`, and its rate."""
         most = len(numbers) + len(codes)
         from_codes, rates = np.empty(most, np.bool_), np.empty(most)
         steps = merge_neighbours(

@@ -6,8 +6,8 @@ r"""Columns tried by a learner on folds inside the training rows.
     J(S) = \frac1L \sum_{c=1}^L \frac1{n_c} \sum_{i: y_i = c} [\hat y_{-i}(x_{iS}) = y_i],
 
 accuracy or balanced classification rate, where :math:`\hat y_{-i}` is the learner trained on the
-other folds than that of row i, on the columns S alone. Predictions of all folds are pooled. Rows
-are dealt once, so every set of columns is tried on the same folds.
+columns S in the folds without row i. Predictions of all folds are pooled. Rows are dealt to folds
+once, so every set of columns is tried on the same folds.
 
 Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artificial Intelligence*
 97, 273-324.
@@ -25,8 +25,7 @@ from sklearn.pipeline import Pipeline
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, ORDINAL
 from featly.basics.typing import BoolArray, ByteArray, FloatArray, IntArray
-from featly.core.models.naive_bayes import join_codes, join_numbers
-from featly.core.models.trials import count_right
+from featly.core.models.naive_bayes import count_right, join_codes, join_numbers
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.sources import DenseSource, Source
 from featly.learners.encoding import Encoder
@@ -48,18 +47,18 @@ __all__ = [
 Tick = Callable[[int, int], object]
 
 SCORINGS = ("accuracy", "bcr")
-TOTALS = 1 << 18  # logarithms that one task holds at a time
-CACHE_BYTES = 1 << 28  # of logarithms that are kept from step to step
-FIRST = 8  # trials after which it is known how long the rest takes ...
-PATIENCE = 10.0  # ... and if it is more than so many seconds, other processes help
-CHUNK = 2.0  # seconds that each is given work for
+MOST_LOGARITHMS = 1 << 18  # held by one task at a time
+CACHE_BYTES = 1 << 28  # of logarithms that are cached between steps
+TIMED_TRIALS = 8  # after these the time of the others is estimated ...
+MOST_SECONDS = 10.0  # ... and processes are started if it is longer than this
+CHUNK_SECONDS = 2.0  # of work that a process gets at once
 
 
 def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
     """Deal the rows to folds, from 0; -1 for the only row of its class.
 
-    Rows are dealt class by class in a random order, each class going on where the last one ended.
-    The classes come in the order in which that finds them, so their names do not matter.
+    Rows are dealt class by class in a random order; each class continues at the fold where the last
+    one ended. Classes come in the order of their first row, so their names do not matter.
 
     Examples
     --------
@@ -82,7 +81,7 @@ def deal(y: IntArray, n_folds: int, random_state: int) -> IntArray:
 
 
 def log_priors(y: IntArray, n_classes: int, fold: IntArray) -> FloatArray:
-    """Return log shares of the classes in the other folds, for every row; 0 for -1.
+    """Return the logarithms of the class shares in the other folds, for every row; 0 for fold -1.
 
     Examples
     --------
@@ -109,15 +108,20 @@ class Trials(ABC):
     ----------
     problem : Problem
     fold : int array of shape (n_rows,)
-        Of :func:`deal`.
+        From :func:`deal`.
     scoring : {"accuracy", "bcr"}
 
     Attributes
     ----------
     n_folds : int
     n_tried : int
-        Sets that were scored; a set that is asked for again may be scored again.
+        Number of sets that were scored; a set may be scored more than once.
     """
+
+    n_tried: int
+    n_folds: int
+    fold: IntArray
+    problem: Problem
 
     def __init__(self, problem: Problem, fold: IntArray, scoring: str) -> None:
         self.problem, self.fold = problem, fold
@@ -143,21 +147,22 @@ class Trials(ABC):
         """Return scores of some columns with each of several units of them removed."""
 
     def _rates(self, right: FloatArray) -> FloatArray:
-        """Return scores from ``right[..., class]``, the rows of each class that are right."""
+        """Return scores from ``right[..., class]``, the numbers of rows predicted right."""
         if not self.is_possible:
             return np.zeros(right.shape[:-1])
         if not self._balanced:
-            return right.sum(axis=-1) / self._tested.sum()
+            accuracy: FloatArray = right.sum(axis=-1) / self._tested.sum()
+            return accuracy
         is_tested = self._tested > 0
-        return (right[..., is_tested] / self._tested[is_tested]).mean(axis=-1)
+        recalls: FloatArray = right[..., is_tested] / self._tested[is_tested]
+        return np.asarray(recalls.mean(axis=-1))
 
 
 # ---- naive Bayes ----------------------------------------------------------------------------
 class BayesTrials(Trials):
     """Trials of :class:`~featly.learners.MixedNaiveBayes`, which need no training.
 
-    Logarithms of likelihoods add up over columns, so those of a set are those of its columns, and
-    a trial costs one pass over the rows.
+    Log-likelihoods of a set are the sums over its columns, so a trial costs one pass over the rows.
     """
 
     def __init__(
@@ -196,7 +201,7 @@ class BayesTrials(Trials):
         """Return scores of some columns with each of several units of them removed."""
         fixed = self._priors + self._sum(np.setdiff1d(columns, np.concatenate(units)))
         blocks = self._blocks(len(units))
-        # sums of what comes before and after: a difference would lose what is far from 0
+        # add the units before and after each: subtracting one from the total would lose digits
         sums = run_blocks(
             lambda block: self._sum(np.concatenate(units[slice(*block)])), blocks, self._n_jobs
         )
@@ -219,13 +224,13 @@ class BayesTrials(Trials):
         return self._map_blocks(score_block, len(units), tick)
 
     def _blocks(self, n_units: int) -> list[tuple[int, int]]:
-        return split(n_units, max(1, TOTALS // self._priors.size))
+        return split(n_units, max(1, MOST_LOGARITHMS // self._priors.size))
 
     def _map_blocks(
         self, score_block: Callable[[tuple[int, int]], FloatArray], n_units: int, tick: Tick
     ) -> FloatArray:
         blocks, scores = self._blocks(n_units), []
-        for lo, hi in split(len(blocks), 4 * n_threads(self._n_jobs)):  # Ctrl-C is heard in between
+        for lo, hi in split(len(blocks), 4 * n_threads(self._n_jobs)):  # Ctrl-C works in between
             scores += run_blocks(score_block, blocks[lo:hi], self._n_jobs)
             tick(blocks[hi - 1][1], n_units)
         self.n_tried += n_units
@@ -245,9 +250,9 @@ class BayesTrials(Trials):
         return total
 
     def _logs(self, column: int) -> FloatArray:
-        """Return log-likelihoods of one column, for every row and class, from the other folds."""
+        """Return the log-likelihoods of one column for every row and class, by the other folds."""
         if self._is_cached[column]:
-            return self._cache[column]
+            return np.asarray(self._cache[column])
         logs = np.zeros_like(self._priors)
         fold_data = (self.problem.y, self.fold, self.n_folds)
         cells = _cells(self.problem.source, np.array([column]))[0]
@@ -267,7 +272,7 @@ def _cells(source: Source, features: IntArray) -> FloatArray:
     categorical = source.kinds[features] == CATEGORICAL
     if not categorical.any():
         return source.load(features)
-    assert isinstance(source, DenseSource)  # there are no others with categories
+    assert isinstance(source, DenseSource)  # only a DenseSource has categorical columns
     cells = np.empty((len(features), source.n_rows))
     cells[~categorical] = source.load(features[~categorical])
     codes = source.codes[source.place[features[categorical]]].astype(np.float64)
@@ -279,10 +284,10 @@ def _cells(source: Source, features: IntArray) -> FloatArray:
 class FittedTrials(Trials):
     """Trials of a classifier that is trained anew for every set of columns and every fold.
 
-    The table is read once. A classifier of featly's is told which columns are categorical; in a
-    pipeline that begins with an :class:`~featly.learners.Encoder` every column is encoded once for
-    each fold; others get the numbers as they are. The columns of a set come in the order of
-    `ranked`, so that neither the order of the table nor that of the search matters.
+    The table is read once. A classifier of featly gets the kinds of the columns as a schema. For a
+    pipeline that begins with an :class:`~featly.learners.Encoder`, every column is encoded once for
+    each fold. Other classifiers get the numbers as they are. The columns of a set come in the order
+    of `ranked`, so neither the order of the table nor that of the search matters.
     """
 
     def __init__(
@@ -297,7 +302,7 @@ class FittedTrials(Trials):
         super().__init__(problem, fold, scoring)
         self._workers = n_threads(n_jobs)
         self._known: dict[frozenset[int], float] = {}
-        self._place = np.argsort(ranked)
+        self._rank = np.argsort(ranked)
         source = problem.source
         cells = np.ascontiguousarray(_cells(source, np.arange(source.n_features)).T)
         self._tables = [cells] * self.n_folds
@@ -333,14 +338,14 @@ class FittedTrials(Trials):
         return np.array([self._known[key] for key in keys])
 
     def _score_sets(self, sets: Sequence[IntArray]) -> Iterator[tuple[IntArray, float]]:
-        """Yield each set and its score; by several processes where it would take long."""
+        """Yield each set and its score; use several processes if one would take long."""
         began = time.perf_counter()
         for done, columns in enumerate(sets):
-            if done == FIRST and self._workers > 1:
+            if done == TIMED_TRIALS and self._workers > 1:
                 seconds_each = (time.perf_counter() - began) / done
-                if seconds_each * (len(sets) - done) > PATIENCE:
+                if seconds_each * (len(sets) - done) > MOST_SECONDS:
                     yield from self._score_by_processes(
-                        sets[done:], max(1, int(CHUNK / seconds_each))
+                        sets[done:], max(1, int(CHUNK_SECONDS / seconds_each))
                     )
                     return
             yield columns, self._cross_validate(columns)
@@ -350,7 +355,7 @@ class FittedTrials(Trials):
     ) -> Iterator[tuple[IntArray, float]]:
         import joblib
 
-        known, self._known = self._known, {}  # the others need not hear of it
+        known, self._known = self._known, {}  # not copied to the processes
         chunks = [sets[lo:hi] for lo, hi in split(len(sets), size)]
         work = joblib.Parallel(n_jobs=self._workers, return_as="generator")
         chunk_scores = work(joblib.delayed(_cross_validate)(self, chunk) for chunk in chunks)
@@ -359,7 +364,7 @@ class FittedTrials(Trials):
             yield from zip(chunk, scores, strict=True)
 
     def _cross_validate(self, columns: IntArray) -> float:
-        columns = columns[np.argsort(self._place[columns])]
+        columns = columns[np.argsort(self._rank[columns])]
         wins = np.zeros((self.problem.source.n_rows, len(self.problem.classes)), bool)
         for f in range(self.n_folds):
             wins[self.fold == f] = self._predict_winners(f, columns)
@@ -368,7 +373,7 @@ class FittedTrials(Trials):
         return float(self._rates(right))
 
     def _predict_winners(self, f: int, columns: IntArray) -> BoolArray:
-        """Return the classes that win at every row of a fold."""
+        """Return a mask of the winning classes at every row of a fold."""
         y, classes, train = self.problem.y, self.problem.classes, self.fold != f
         starts = self._starts[f]
         atoms = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in columns.tolist()])
@@ -392,7 +397,7 @@ class FittedTrials(Trials):
                 f"{type(learner).__name__} fails on {len(X)} rows of {', '.join(names)}"
                 f"{', ...' * (len(columns) > 3)}: {reason}"
             ) from problem
-        return labels[:, None] == classes
+        return np.asarray(labels[:, None] == classes)
 
 
 def _cross_validate(trials: FittedTrials, sets: Sequence[IntArray]) -> list[float]:
@@ -410,7 +415,7 @@ def is_mixed_learner(learner: Any) -> bool:
 
 
 def _schema(kinds: ByteArray) -> dict[str, list[int]] | None:
-    """Return kinds of the columns of an array, by position; None where all are continuous."""
+    """Return a schema of the columns of an array, by position; None if all are continuous."""
     positions = {
         name: np.flatnonzero(kinds == kind).tolist()
         for name, kind in (("categorical", CATEGORICAL), ("ordinal", ORDINAL))

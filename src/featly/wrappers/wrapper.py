@@ -5,8 +5,8 @@ r"""The columns with which a classifier does best, by cross-validation inside th
     S^* = \arg\max_S J(S), \qquad
     J(S) = \frac1n \sum_{i=1}^n [\hat y_{-i}(x_{iS}) = y_i],
 
-where :math:`\hat y_{-i}(x_{iS})` is what the classifier says of row i on the columns S when it was
-trained on other folds, and the maximum is looked for by a search.
+where :math:`\hat y_{-i}(x_{iS})` is the prediction for row i by the classifier on the columns S,
+trained on the other folds. The maximum is approached by a search.
 
 Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artificial Intelligence*
 97, 273-324.
@@ -54,87 +54,92 @@ SEARCHES = ("forward", "backward", "floating", "best-first")
 class Wrapper(SubsetSelector):
     r"""Search for the columns with which a classifier does best.
 
-    A set of columns is worth what the classifier, trained on it, says rightly of rows that it was
-    not trained on: rows are dealt to folds once, and every set is tried on the same folds. They
-    are stratified; see :class:`HybridForward` for what becomes of rare classes. (Weka's
-    WrapperSubsetEval deals anew for every set, up to five times, until the scores of a set differ
-    little. The same folds for all make sets comparable, and the outcome reproducible.)
+    The score of a set of columns is the cross-validated score of the classifier on these columns.
+    Rows are dealt to folds once, and every set is tried on the same folds. Folds are stratified;
+    see :class:`HybridForward` for rare classes. (Weka's WrapperSubsetEval deals new folds for every
+    set, up to five times, until the scores of a set differ little. The same folds for all sets make
+    sets comparable and the result reproducible.)
 
-    Cross-validated scores of few rows take few values, so many sets tie. Of equal ones that with
-    the better columns by themselves wins: columns are put in the order of their own tests first
-    (Welch's t or analysis of variance for numbers, Fisher's exact test for categories).
+    Cross-validated scores of few rows take few values, so many sets tie. Of equal sets the one with
+    columns that are better by themselves is taken: columns are first put in the order of their own
+    tests (Welch's t or analysis of variance for numbers, Fisher's exact test for categories).
 
     Searches:
 
     - "forward" adds the best column until none improves the score;
-    - "backward" starts from all columns and removes the one that is missed least, until every
-      removal does harm;
-    - "floating" adds, and then removes columns as long as that gives a better set than any known of
-      its size; it goes on until `max_stale` additions in a row did not lead to a better set;
-    - "best-first" expands the best set met so far, also one that was passed by, until `max_stale`
-      expansions in a row did not lead to a better set.
+    - "backward" starts from all columns and removes the one whose removal costs least, until every
+      removal lowers the score;
+    - "floating" adds a column, and then removes columns as long as that gives a better set than any
+      known of its size; it ends after `max_stale` additions in a row without a better set;
+    - "best-first" expands the best set known that has not been expanded; it ends after `max_stale`
+      expansions in a row without a better set.
 
     Parameters
     ----------
     estimator : str or classifier, default="mixed-naive-bayes"
-        One of ``featly.learners.LEARNERS`` by name: all of these take categories and missing
-        values. Or any classifier with the methods of scikit-learn's; it gets the numbers of the
-        table as they are, and where there are categories or gaps that it does not take, it needs
-        ``make_pipeline(Encoder(), classifier)``. What it leaves to chance, `random_state` decides.
+        One of ``featly.learners.LEARNERS`` by name, all of which take categories and missing
+        values. Or any classifier with the interface of scikit-learn, which gets the numbers of the
+        table as they are; if it does not take categories or missing values, use
+        ``make_pipeline(Encoder(), classifier)``. Where its ``random_state`` is None, it gets
+        `random_state`.
     search : {"forward", "backward", "floating", "best-first"}, default="forward"
-        In which order sets of columns are tried.
+        The search, see above.
     n_features_to_select : int or None, default=None
-        End with that many columns, whatever the scores; None ends at the best score. A group of
-        columns counts as one. A best-first search has no end at a number of columns.
+        Number of columns at which the search ends, whatever the scores; None ends at the best
+        score. A group of columns counts as one. Not for best-first, which ends by `max_stale`.
     n_folds : int, default=5
-        Folds, at least 2.
+        Number of folds, at least 2.
     scoring : {"accuracy", "bcr"}, default="accuracy"
-        Fraction of the rows predicted right, or the mean of that of each class.
+        Accuracy, or the balanced classification rate: the mean of the class recalls.
     tolerance : float, default=1e-5
         A score must exceed another by more than this to be better.
     max_stale : int, default=5
-        How long "floating" and "best-first" go on without improvement.
+        For "floating" and "best-first": steps in a row without improvement until they end.
     random_state : int, default=0
-        Seed of the folds.
+        Seed of the random numbers.
+        Used for the folds.
     schema : Schema, dict or None, default=None
-        What is known about the columns. `keep`: the search starts from those and never removes
-        them. `column_groups`: the columns of a group enter and leave together.
+        What is known about the columns, see :class:`featly.Schema`.
+        `keep`: the search starts from those columns and never removes them. `column_groups`: the
+        columns of a group enter and leave together.
     n_jobs : int or None, default=None
-        Processes, where training takes long enough for them to help; threads for naive Bayes. None
-        means all cores. The result does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
+        Learners other than naive Bayes run in processes, where training takes long enough for them
+        to help.
     verbose : bool or callable, default=False
-        True shows a progress bar; a function is called with (sets tried, sets known to be tried).
+        True shows a progress bar; a function is called with (done, total).
+        It counts tried sets; the total is the number of sets known to be tried.
 
     Attributes
     ----------
     order_ : int array
-        The chosen columns in the order of their choice, columns to keep first. A backward search
-        orders them by what was lost without them when removals were last tried, most first.
+        The chosen columns in the order of their choice, columns to keep first. After a backward
+        search in falling order of the loss of their removal, when it was last tried.
     score_ : float
-        Cross-validated score of the chosen columns; NaN if no row could be tested. It is the
-        largest of many and therefore too good to be true: evaluate on other rows.
+        Cross-validated score of the chosen columns; NaN if no row could be tested. It is biased
+        upwards, being the largest of many: evaluate the selection on other rows.
     path_ : list of (tuple of int, float)
-        Columns and score of every set that the search moved to, for best-first of every set that it
-        expanded, from the start.
+        Columns and score of every set that the search moved to, from the start; for best-first of
+        every set that it expanded.
     n_fits_ : int
-        Sets tried times folds.
+        Number of tried sets times number of folds.
     fold_ : int array of shape (n_rows,)
         The fold in which each row is tested, -1 for none.
     interrupted_ : bool
-        Whether Ctrl-C ended the search: the best columns by then are kept.
+        Whether Ctrl-C ended the search; the best columns by then are chosen.
     support_, kinds_, classes_
         See :class:`featly.base.SubsetSelector`.
 
     See Also
     --------
-    HybridForward : Tries the next of two ranked lists only, and ranks all columns.
-    featly.study.Study : Evaluates a selection on rows that it has not seen.
+    HybridForward : Tries only the next columns of two ranked lists, and ranks all columns.
+    featly.study.Study : Evaluates selections on rows that were not used for them.
 
     Notes
     -----
-    A step of a forward search with p columns left costs p trainings on each fold. Naive Bayes of
-    mixed columns costs nothing like it: logarithms of likelihoods add up over columns, so a trial
-    is one pass over the rows. A table that is encoded takes 8 n p bytes a fold.
+    A step of a forward search with p remaining columns costs p trainings on each fold. Naive Bayes
+    of mixed columns is far cheaper: log-likelihoods add up over columns, so a trial is one pass
+    over the rows. An encoded table takes 8 n p bytes a fold.
 
     References
     ----------
@@ -191,7 +196,7 @@ class Wrapper(SubsetSelector):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    # ---- what it takes depends on the estimator ---------------------------------------------
+    # ---- kinds and missing values that the estimator takes ----------------------------------
     @property
     def _kinds(self) -> tuple[str, ...]:  # type: ignore[override]
         numbers = ("continuous", "ordinal")
@@ -246,8 +251,8 @@ class Wrapper(SubsetSelector):
                     "such as 'linear-svm'"
                 )
         learner = clone(self.estimator)
-        reader = learner.steps[0][1] if is_encoded(learner) else learner
-        if getattr(reader, "schema", None) is not None:
+        first_step = learner.steps[0][1] if is_encoded(learner) else learner
+        if getattr(first_step, "schema", None) is not None:
             raise ParameterError(
                 f"estimator={self.estimator!r} has a schema of its own: give it to Wrapper instead"
             )
@@ -331,7 +336,7 @@ class Wrapper(SubsetSelector):
 
 
 class _Search:
-    """A search over units: single columns, or groups that enter and leave together."""
+    """A search over units: single columns, or groups that are added and removed together."""
 
     def __init__(
         self,
@@ -342,7 +347,7 @@ class _Search:
         self.trials, self.units, self.progress = trials, units, progress
 
     def run(self, wrapper: Wrapper, start: list[int]) -> SubsetSearchResult:
-        """Run the search that the wrapper's parameters ask for."""
+        """Run the search given by the parameters of the wrapper."""
         p, count = len(self.units), wrapper.n_features_to_select
         threshold = float(wrapper.tolerance)
         if wrapper.search == "forward":
@@ -379,7 +384,7 @@ class _Search:
         return self.trials.without_each(self._columns(subset), less, self._tick())
 
     def _columns(self, subset: tuple[int, ...]) -> IntArray:
-        # sorted, so that a set has the same sums by whatever way it was reached
+        # sorted, so that the sums of a set do not depend on the order of its choice
         none = np.empty(0, np.int64)
         return np.concatenate([none, *(self.units[unit] for unit in sorted(subset))])
 
@@ -391,7 +396,7 @@ class _Search:
 
 
 def _units(columns: Columns, ranked: IntArray) -> list[IntArray]:
-    """Return groups of columns and the columns in none, best first by the best column of each."""
+    """Return groups of columns and single columns, in the order of their best column."""
     group: dict[int, str] = {}
     for name, members in columns.groups.items():
         for column in members.tolist():

@@ -7,13 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featly.core.counts.codes import CHUNK, FEW, DenseCodes, SparseCodes, WholeCodes, spread_missing
+from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import FixedPoint, class_information
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.sources import CSCSource, DenseSource
 from tests.reference import counting
 
 
-def naive(matrix, n_levels, y, n_groups):
+def count_naively(matrix, n_levels, y, n_groups):
     return [
         [
             [sum((matrix[f] == code) & (y == c)) for c in range(n_groups)]
@@ -32,7 +33,7 @@ def test_counts_of_a_matrix(n_rows, n_levels, n_groups):
     sizes = np.full(7, n_levels)
     y = rng.integers(0, n_groups, n_rows)
     tables = DenseCodes(matrix, sizes).tables(y, n_groups)
-    assert [tables.table(f).tolist() for f in range(7)] == naive(matrix, sizes, y, n_groups)
+    assert [tables.table(f).tolist() for f in range(7)] == count_naively(matrix, sizes, y, n_groups)
     wide = DenseCodes(matrix.astype(np.uint16), sizes).tables(y, n_groups)
     assert np.array_equal(wide.counts, tables.counts)
 
@@ -41,7 +42,7 @@ def test_counts_of_a_matrix(n_rows, n_levels, n_groups):
 @pytest.mark.parametrize("n_rows", [5, CHUNK, 2 * CHUNK + 9])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("spans", [(2, 2), (3, 11), (1, 100)])
-def test_integers_as_they_lie(dtype, n_rows, order, spans):
+def test_integers_are_read_in_place(dtype, n_rows, order, spans):
     rng = np.random.default_rng(n_rows)
     lowest = 0 if np.dtype(dtype).kind == "u" else -5
     values = np.asarray(
@@ -58,20 +59,22 @@ def test_integers_as_they_lie(dtype, n_rows, order, spans):
     assert (shift == shift[0]).all()
     assert np.array_equal(codes.take(np.array([4, 1])), matrix[[4, 1]])
     tables = codes.tables(y, 3)
-    assert [tables.table(f).tolist() for f in range(6)] == naive(matrix, codes.n_levels, y, 3)
+    assert [tables.table(f).tolist() for f in range(6)] == count_naively(
+        matrix, codes.n_levels, y, 3
+    )
 
 
-def test_a_counter_of_one_byte_does_not_run_over():
+def test_a_counter_of_one_byte_does_not_overflow():
     values = np.zeros((1000, 3), np.uint8)
     values[0], values[:, 2] = 2, 1
     y = (np.arange(1000) >= 990).astype(np.int64)
     codes = whole_codes(DenseSource(values))
     tables = codes.tables(y, 2)
-    assert [tables.table(f).tolist() for f in range(3)] == naive(
+    assert [tables.table(f).tolist() for f in range(3)] == count_naively(
         codes.block(0, 3), codes.n_levels, y, 2
     )
-    turned = DenseCodes(codes.block(0, 3), codes.n_levels).tables(y, 2)
-    assert np.array_equal(turned.counts, tables.counts)
+    transposed = DenseCodes(codes.block(0, 3), codes.n_levels).tables(y, 2)
+    assert np.array_equal(transposed.counts, tables.counts)
     many = np.ones((1, 64 * 300), np.uint8)  # more rounds than a lane holds
     alone = DenseCodes(many, np.array([2])).tables(np.zeros(many.shape[1], np.int64), 1)
     assert alone.table(0).tolist() == [[0], [many.shape[1]], [0]]
@@ -137,7 +140,7 @@ def test_too_many_levels_and_numbers_that_are_not_whole():
 
 
 @given(data=st.data())
-def test_information_of_tables(data):
+def test_information_equals_reference(data):
     n = data.draw(st.integers(2, 30))
     column = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), np.uint8)
     y = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
@@ -172,8 +175,6 @@ def test_independence_is_exactly_zero(n):
         factor = max(1, n // int(rows.sum() * columns.sum()))
         table = factor * np.outer(rows, columns)
         start = np.array([0, table.size])
-        from featly.core.counts.contingency import Tables
-
         information = class_information(Tables(table.ravel(), start, n_classes), int(table.sum()))
         assert information.mutual[0] == 0
         assert information.ratio()[0] == information.uncertainty()[0] == 0
@@ -181,21 +182,19 @@ def test_independence_is_exactly_zero(n):
 
 def test_permuted_levels_and_classes_change_no_bit():
     rng = np.random.default_rng(5)
-    from featly.core.counts.contingency import Tables
-
     table = rng.integers(0, 50, (7, 4))
     table[0] = 0
     n = int(table.sum())
-    seen = set()
+    results = set()
     for _ in range(20):
         permuted = table[np.append(0, 1 + rng.permutation(6))][:, rng.permutation(4)]
         information = class_information(Tables(permuted.ravel(), np.array([0, 28]), 4), n)
-        seen.add((information.gain()[0], information.ratio()[0], information.uncertainty()[0]))
-    assert len(seen) == 1
+        results.add((information.gain()[0], information.ratio()[0], information.uncertainty()[0]))
+    assert len(results) == 1
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 1_000_000])
-def test_fixed_point_has_room(n):
+def test_fixed_point_does_not_overflow(n):
     fixed = FixedPoint.for_rows(n)
     assert fixed.table[0] == 0 == fixed.table[1]
     assert float(fixed.table[n]) * 4096 < 2.0**63

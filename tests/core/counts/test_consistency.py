@@ -9,7 +9,7 @@ from tests.reference import subset_filters as naive
 
 @st.composite
 def problems(draw):
-    """Equal rows of different classes, missing values, constant columns, classes of one row."""
+    """Draw equal rows of different classes, missing values, constant columns, rare classes."""
     n_rows, n_columns = draw(st.integers(2, 30)), draw(st.integers(1, 7))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     columns = rng.integers(0, draw(st.integers(1, 4)) + 1, size=(n_columns, n_rows))
@@ -18,27 +18,27 @@ def problems(draw):
     return columns.astype(np.uint8), y, rng
 
 
-def codes_of(columns):
+def make_codes(columns):
     return DenseCodes(columns, np.full(len(columns), 5))
 
 
 @given(problems())
-def test_rates_are_the_definition(problem):
+def test_counts_equal_reference(problem):
     columns, y, rng = problem
     subset = rng.permutation(len(columns))[: rng.integers(0, len(columns) + 1)].tolist()
-    groups = Groups(codes_of(columns), y, int(y.max()) + 1).add(subset)
+    groups = Groups(make_codes(columns), y, int(y.max()) + 1).add(subset)
     assert groups.inconsistent == naive.count_inconsistent(columns[subset].tolist(), y.tolist())
     assert sorted(groups.order.tolist()) == list(range(len(y)))
     every = np.arange(len(columns))
     expected = [naive.count_inconsistent(columns[[*subset, f]].tolist(), y.tolist()) for f in every]
     assert groups.count_with_each(every).tolist() == expected
-    assert max(expected) <= groups.inconsistent, "a column more makes nothing worse"
+    assert max(expected) <= groups.inconsistent, "a further column made it worse"
 
 
 @given(problems())
-def test_groups_of_a_single_class_hold_all_earlier_ones(problem):
+def test_since_has_the_groups_of_all_earlier_columns(problem):
     columns, y, _ = problem
-    groups = Groups(codes_of(columns), y, int(y.max()) + 1).add(range(len(columns)))
+    groups = Groups(make_codes(columns), y, int(y.max()) + 1).add(range(len(columns)))
     for count in range(len(columns) + 1):
         begin = np.flatnonzero(groups.since <= count)
         parts = np.split(groups.order, begin[1:])
@@ -46,25 +46,25 @@ def test_groups_of_a_single_class_hold_all_earlier_ones(problem):
         assert outside == naive.count_inconsistent(columns[:count].tolist(), y.tolist())
 
 
-def test_it_stops_as_soon_as_it_may():
+def test_add_stops_when_few_rows_are_inconsistent():
     columns = np.array([[1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 1, 1]], np.uint8)
     y = np.array([0, 1, 1, 0])
-    groups = Groups(codes_of(columns), y, 2).add([0, 1, 2])
+    groups = Groups(make_codes(columns), y, 2).add([0, 1, 2])
     assert (groups.n_added, groups.inconsistent) == (2, 0)
     assert groups.add([2]).n_added == 2
-    groups = Groups(codes_of(columns), y, 2).add([2, 0, 1], down_to=1)
+    groups = Groups(make_codes(columns), y, 2).add([2, 0, 1], down_to=1)
     assert (groups.n_added, groups.inconsistent) == (1, 1)
     assert groups.add([0]).n_added == 2
     assert (groups.since != NEVER).sum() == 3
 
 
 @given(problems(), st.sampled_from([0.5, 1.0, 1.5, 3.0]), st.integers(0, 2))
-def test_elimination_is_the_definition(problem, threshold, n_fixed):
+def test_elimination_equals_reference(problem, threshold, n_fixed):
     columns, y, rng = problem
     order = rng.permutation(len(columns))
     n_fixed = min(n_fixed, len(order))
     stays, contribution, inconsistent = contributions(
-        codes_of(columns), y, int(y.max()) + 1, order, n_fixed, threshold
+        make_codes(columns), y, int(y.max()) + 1, order, n_fixed, threshold
     )
     left, lost = order.tolist(), np.zeros(len(order))
     inconsistent_now = naive.count_inconsistent(columns[left].tolist(), y.tolist())

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from featly.core.counts import contingency
-from featly.core.counts import fisher_exact as exact_tables
+from featly.core.counts import contingency, fisher_exact
 from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
 from tests.reference import contingency as naive
 
@@ -25,12 +24,12 @@ def p_value(table, **parameters):
 
 @st.composite
 def small_tables(draw):
-    """Few enough to list all others with the same margins; empty rows and columns too."""
+    """Draw tables so small that all others with the same margins can be listed."""
     n_levels, n_classes = draw(st.integers(1, 5)), draw(st.integers(2, 4))
     cells = n_levels * n_classes
     total = draw(st.integers(0, 14 if cells <= 8 else 8))
-    places = draw(st.lists(st.integers(0, cells - 1), min_size=total, max_size=total))
-    return np.bincount(places, minlength=cells).reshape(n_levels, n_classes)
+    occupied_cells = draw(st.lists(st.integers(0, cells - 1), min_size=total, max_size=total))
+    return np.bincount(occupied_cells, minlength=cells).reshape(n_levels, n_classes)
 
 
 @given(small_tables())
@@ -43,7 +42,7 @@ def test_fisher_is_the_sum_over_all_tables(table):
 
 
 @given(small_tables())
-def test_chi_squared_is_the_definition(table):
+def test_chi_squared_equals_reference(table):
     statistic, freedom = chi_squared(join_tables(table))
     expected = naive.chi_squared(table.tolist())
     assert statistic[0] == pytest.approx(float(expected[0]), rel=1e-12, abs=0)
@@ -85,8 +84,8 @@ def test_job_satisfaction():
     assert result.drawn[0]
 
 
-def test_two_and_three_columns_agree_with_the_general_way():
-    """The closed way by tails and the lists of partial tables share no line."""
+def test_two_and_three_columns_agree_with_the_general_method():
+    """Sums over tails and lists of partial tables share no code."""
     rng = np.random.default_rng(3)
     for n_levels in (2, 3):
         for n in (5, 30, 200, 900):
@@ -114,7 +113,7 @@ def test_partial_tables_add_up_to_multinomial_coefficients(rows, columns):
     stride = np.concatenate([[0, 1], np.cumprod(rows[1:] + 1)[:-1]])
     n_nodes = int(np.prod(rows[1:] + 1))
     log_factorial = special.gammaln(np.arange(rows.sum() + 1) + 1.0)
-    first, value, ways = exact_tables._partial_tables(
+    first, value, ways = fisher_exact._partial_tables(
         np.array(columns), rows, stride, n_nodes, log_factorial, 1 << 18
     )
     for node in range(n_nodes):
@@ -138,7 +137,7 @@ def test_partial_tables_add_up_to_multinomial_coefficients(rows, columns):
     ],
 )
 def test_evidence_where_p_underflows(table, ways):
-    """Levels that determine the class: only the tables that do so too are as improbable."""
+    """Levels determine the class: only tables in which they do so, too, are as improbable."""
     n, first = int(np.sum(table)), int(np.sum(table, axis=0)[0])
     log_p = fisher(join_tables(table)).log_p[0]
     assert log_p == pytest.approx(math.log(ways) - math.log(math.comb(n, first)), rel=1e-11)
@@ -151,7 +150,7 @@ def test_the_most_probable_table_has_p_exactly_one():
         assert fisher(join_tables(*alike, [[9, 0], [0, 0]] * 2)).log_p.tolist() == [0.0] * 4
 
 
-def test_a_table_may_be_turned_and_its_lines_permuted():
+def test_transposed_and_permuted_tables_have_the_same_p():
     rng = np.random.default_rng(5)
     table = rng.multinomial(60, rng.dirichlet(np.ones(12))).reshape(4, 3)
     expected = p_value(table)
@@ -165,7 +164,7 @@ def test_random_tables_agree_with_the_exact_sum(monkeypatch):
     rng = np.random.default_rng(6)
     tables = rng.multinomial(50, rng.dirichlet(np.full(8, 5.0), size=12)).reshape(-1, 4, 2)
     exact = fisher(join_tables(*tables))
-    monkeypatch.setattr(exact_tables, "MOST_PARTIAL_TABLES", 1)
+    monkeypatch.setattr(fisher_exact, "MOST_PARTIAL_TABLES", 1)
     sampled = fisher(join_tables(*tables), n_draws=4000)
     assert sampled.drawn.all()
     assert not exact.drawn.any()
@@ -173,7 +172,7 @@ def test_random_tables_agree_with_the_exact_sum(monkeypatch):
     assert (np.abs(p_drawn - p) < 4 * np.sqrt(p * (1 - p) / 4000) + 1 / 4000).all()
 
 
-def test_random_tables_know_the_margins_and_the_seed_alone():
+def test_random_tables_depend_on_margins_and_seed_alone():
     rng = np.random.default_rng(7)
     table = rng.multinomial(300, np.full(60, 1 / 60)).reshape(20, 3)
     expected = p_value(table, n_draws=500)
@@ -182,7 +181,7 @@ def test_random_tables_know_the_margins_and_the_seed_alone():
     among_others = fisher(join_tables(table + 1, table, table), n_draws=500, n_jobs=2).log_p
     assert np.exp(among_others[1:]).tolist() == [expected, expected]
     other = table.copy()
-    other[:2, :2] += [[1, -1], [-1, 1]]  # the same margins: held against the same tables
+    other[:2, :2] += [[1, -1], [-1, 1]]  # the same margins, so the same random tables
     assert other.min() >= 0
     alone = p_value(other, n_draws=500)
     assert np.exp(fisher(join_tables(table, other), n_draws=500).log_p).tolist() == [
@@ -224,9 +223,9 @@ def test_progress_and_interruption():
     assert np.array_equal(part.log_p[is_known], done.log_p[is_known])
 
 
-# ---- the rest -------------------------------------------------------------------------------
+# ---- counts, tails of chi-squared -----------------------------------------------------------
 @given(st.data(), st.sampled_from([np.uint8, np.uint16]))
-def test_count_tables_is_the_definition(data, dtype):
+def test_count_tables_equals_reference(data, dtype):
     n_rows = data.draw(st.integers(1, 12))
     level, label = st.integers(0, 3), st.integers(0, 2)
     rows = st.lists(level, min_size=n_rows, max_size=n_rows)

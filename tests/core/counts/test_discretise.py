@@ -20,13 +20,13 @@ REAL = [*SMALL, 0.1, 1 / 3, 2.5, -4.25, 1e-3, np.nan]
 
 @st.composite
 def columns(draw, cells=REAL, most=40):
-    """A few columns with ties and missing values, and classes some of which may be absent."""
+    """Draw a few columns with ties and missing values, and classes that may be absent."""
     n, p = draw(st.integers(1, most)), draw(st.integers(1, 3))
     cell = st.one_of(st.sampled_from(cells), st.sampled_from(cells[:2]))
     X = np.array(draw(st.lists(cell, min_size=n * p, max_size=n * p))).reshape(n, p)
     k = draw(st.integers(1, 4))
     y = np.array(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)), np.int64)
-    if draw(st.booleans()):  # a column that has something to say
+    if draw(st.booleans()):  # a column that depends on the classes
         X[:, 0] = np.where(np.isnan(X[:, 0]), np.nan, X[:, 0] + 3 * y)
     return X, y, k
 
@@ -53,12 +53,12 @@ def rules():
 
 @settings(max_examples=60)
 @given(columns(), rules())
-def test_every_storage_has_the_cuts_of_the_definition(table, rule):
+def test_cuts_of_every_storage_equal_reference(table, rule):
     X, y, k = table
     for dtype in (np.float64, np.float32):
         A = X.astype(dtype)
-        for laid in (np.ascontiguousarray(A), np.asfortranarray(A)):
-            source = DenseSource(laid)
+        for array in (np.ascontiguousarray(A), np.asfortranarray(A)):
+            source = DenseSource(array)
             cuts = learn_cuts(source, y, k, rule)
             assert_cuts(cuts, A, y, rule)
             codes, n_levels = cut_codes(source, cuts)
@@ -90,10 +90,10 @@ def test_whole_numbers_are_cut_as_the_same_floats(table, rule):
     X = np.clip(X, -128, 127)
     for dtype in (np.int8, np.uint8, np.int16, np.int32):
         A = X.astype(np.int64).astype(dtype)
-        for laid in (np.ascontiguousarray(A), np.asfortranarray(A)):
-            cuts = learn_cuts(DenseSource(laid), y, k, rule)
+        for array in (np.ascontiguousarray(A), np.asfortranarray(A)):
+            cuts = learn_cuts(DenseSource(array), y, k, rule)
             assert_cuts(cuts, A.astype(np.float64), y, rule)
-            codes, _ = cut_codes(DenseSource(laid), cuts)
+            codes, _ = cut_codes(DenseSource(array), cuts)
             assert codes[0].tolist() == naive.codes(A[:, 0].astype(np.float64), cuts.points(0))
 
 
@@ -180,7 +180,7 @@ def test_many_levels_take_two_bytes():
         cut_codes(DenseSource(x), Cuts(np.arange(65_535.0), np.array([0, 65_535])))
 
 
-def test_neighbouring_floats_are_told_apart():
+def test_neighbouring_floats_get_different_codes():
     """The middle of two neighbours is rounded to one of them; it must not be the upper one."""
     low = 1.0 + np.arange(8) * 2.0**-52
     for x in (low[:2], low[1:3], np.array([1e308, 1.7e308]), np.array([-1.7e308, -1e308])):
@@ -291,7 +291,7 @@ def test_cuts_of_another_table_are_refused():
 
 
 @pytest.mark.parametrize("name", ["heart_cleveland", "hepatitis", "leukemia_golub"])
-def test_cut_points_are_wekas(name):
+def test_cut_points_equal_those_of_weka(name):
     """weka.filters.supervised.attribute.Discretize of Weka 3.9.7, to the last digit."""
     folder = Path(os.environ.get("FEATLY_DATA", "absent"))
     golden = folder.parent / "golden" / f"{name}.mdlp.csv"

@@ -21,13 +21,13 @@ def columns_of_codes(draw):
     return np.array(columns, np.uint8)
 
 
-def codes_of(columns, n_jobs=None):
+def make_codes(columns, n_jobs=None):
     return DenseCodes(columns, np.full(len(columns), 6), n_jobs)
 
 
 @given(columns_of_codes(), st.booleans())
-def test_every_pair_is_the_definition(columns, spread):
-    pairs = Pairs(codes_of(columns), np.arange(len(columns)), spread=spread)
+def test_every_pair_equals_reference(columns, spread):
+    pairs = Pairs(make_codes(columns), np.arange(len(columns)), spread=spread)
     for k, x in enumerate(columns.tolist()):
         expected = [naive.uncertainty(x, other, spread) for other in columns.tolist()]
         assert pairs.row(k) == pytest.approx(expected, abs=1e-9)
@@ -36,8 +36,8 @@ def test_every_pair_is_the_definition(columns, spread):
 
 
 @given(columns_of_codes())
-def test_all_ways_to_count_give_the_same_bits(columns):
-    codes = codes_of(columns)
+def test_all_methods_of_counting_give_the_same_bits(columns):
+    codes = make_codes(columns)
     planes = Planes(codes)
     assert planes.missing == bool((columns == 0).any())
     for k, x in enumerate(columns):
@@ -57,7 +57,7 @@ def test_names_of_levels_and_order_of_rows_do_not_matter(columns, spread, seed):
     whole = np.arange(len(columns))
     for k in whole.tolist():
         before, rows, levels = (
-            Pairs(codes_of(table), whole, spread=spread).row(k)
+            Pairs(make_codes(table), whole, spread=spread).row(k)
             for table in (columns, shuffled, renamed)
         )
         assert np.array_equal(before, rows)
@@ -74,7 +74,7 @@ def test_certain_independent_and_constant_columns_are_exact():
 
 def test_sums_are_exact_in_any_order():
     rng = np.random.default_rng(0)
-    values = uncertainty(codes_of(rng.integers(0, 4, (500, 40)).astype(np.uint8)),
+    values = uncertainty(make_codes(rng.integers(0, 4, (500, 40)).astype(np.uint8)),
                         rng.integers(1, 4, 40), 3)  # fmt: skip
     whole = values * 2**36
     assert np.array_equal(whole, np.rint(whole))
@@ -99,7 +99,7 @@ def test_columns_in_another_order():
     rng = np.random.default_rng(2)
     columns = rng.integers(0, 3, size=(5, 30)).astype(np.uint8)
     order = np.array([3, 0, 4, 1, 2])
-    plain, moved = Pairs(codes_of(columns), np.arange(5)), Pairs(codes_of(columns), order)
+    plain, moved = Pairs(make_codes(columns), np.arange(5)), Pairs(make_codes(columns), order)
     for k, f in enumerate(order.tolist()):
         assert moved.row(k).tolist() == plain.row(f)[order].tolist()
 

@@ -1,4 +1,4 @@
-"""Packed columns on disk: written once, resumed, never believed when damaged."""
+"""Packed columns on disk: written once, resumed, never used when damaged."""
 
 import errno
 import gc
@@ -80,7 +80,7 @@ def test_columns_that_do_not_fit_into_memory_are_spilled(tmp_path):
     assert_same(featly.JMI().fit(X, y), streamed)
 
 
-def test_packing_is_taken_up_where_it_was_stopped(tmp_path):
+def test_packing_goes_on_where_it_was_stopped(tmp_path):
     X, y = table(5, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     original, packed_by_now = packing.Packing.pack, []
@@ -121,7 +121,7 @@ def test_a_half_written_record_is_packed_again(tmp_path):
     assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
-def test_a_damaged_file_is_not_believed(tmp_path):
+def test_a_damaged_file_is_an_error(tmp_path):
     X, y = table(7, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     fit_streamed(featly.JMI, stored, y, cache=cache)
@@ -220,7 +220,7 @@ def test_two_runs_do_not_write_one_file(tmp_path):
     X, y = table(13, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     expected, original, fits = featly.JMI().fit(X, y), packing.Packing.pack, []
-    # compiles what the two runs need: that may take longer than anybody waits
+    # compile first what the two runs need, which may take longer than they wait
     featly.JMI(cache=tmp_path / "other").fit(stored, y)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -246,7 +246,7 @@ def test_two_runs_do_not_write_one_file(tmp_path):
 
 
 def test_a_run_that_ends_while_another_begins(tmp_path):
-    """The second run has opened the unfinished file when the first one gives it its name."""
+    """The second run has opened the unfinished file when the first one renames it."""
     X, y = table(15, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     expected, firsts = featly.JMI().fit(X, y), []
@@ -285,8 +285,8 @@ def stop_packing_after(count, stored, y, cache, **parameters):
     return stopped
 
 
-def test_a_stopped_run_lets_go_of_the_file(tmp_path):
-    """A notebook keeps the last exception, and with it everything that was at work."""
+def test_a_stopped_run_closes_the_file(tmp_path):
+    """A notebook holds the last exception, and with it all objects of its frames."""
     X, y = table(16, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     stopped = stop_packing_after(3, stored, y, cache)
@@ -294,7 +294,7 @@ def test_a_stopped_run_lets_go_of_the_file(tmp_path):
     del stopped
 
 
-def test_ranges_of_another_memory_limit_are_as_good(tmp_path):
+def test_ranges_of_another_memory_limit_are_used(tmp_path):
     X, y = table(17, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     expected = featly.JMI().fit(X, y)
@@ -313,7 +313,7 @@ def test_ranges_of_another_memory_limit_are_as_good(tmp_path):
         assert_same(expected, fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
-def test_a_damaged_journal_is_believed_up_to_there(tmp_path):
+def test_a_damaged_journal_is_read_up_to_the_damage(tmp_path):
     X, y = table(18, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     expected = featly.JMI().fit(X, y)
@@ -321,7 +321,7 @@ def test_a_damaged_journal_is_believed_up_to_there(tmp_path):
     partial, journal = next(cache.glob("*.partial")), next(cache.glob("*.journal"))
     columns, notes = partial.read_bytes(), journal.read_bytes()
     damaged = [b"", b"\0" * 50, b"\xff\xfe\n" + notes, notes[:-1], notes[:-30], b"1\n" + notes]
-    for offset in range(3, len(notes), len(notes) // 12):  # a bit of it is another
+    for offset in range(3, len(notes), len(notes) // 12):  # one bit is flipped
         damaged.append(notes[:offset] + bytes([notes[offset] ^ 2]) + notes[offset + 1 :])
     for wrong in damaged:
         for path in cache.iterdir():
@@ -353,7 +353,7 @@ def test_another_version_begins_anew(tmp_path):
     assert len(list(cache.glob("*.packed"))) == len(list(cache.glob("*.search"))) == 2
 
 
-def test_other_parameters_do_not_go_on_from_these(tmp_path):
+def test_other_parameters_begin_anew(tmp_path):
     X, y = table(21, 40, 60, "float32", missing=True)
     stored, cache = on_disk(tmp_path, X), tmp_path / "cache"
     weak = np.flatnonzero(featly.MIM().fit(X, y).ranking_ > 30).tolist()[:2]
@@ -387,7 +387,7 @@ def test_another_file_of_the_same_name_is_packed_anew(tmp_path):
 # ---- folders and disks ------------------------------------------------------------------------
 @pytest.fixture
 def small_files():
-    """Let the system refuse to make a file longer than some bytes, as on a full disk."""
+    """Return a function that limits the length of files, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def limit(size):
@@ -409,7 +409,7 @@ def test_a_disk_that_is_full_in_the_middle(parameters, tmp_path, monkeypatch, sm
             pytest.raises(OSError, match=r"no space is left in .* free some"),
         ):
             fit_streamed(featly.JMI, stored, y, **parameters)
-        gc.collect()  # nothing is written when files are let go of
+        gc.collect()  # nothing is written when files are closed
     small_files(resource.RLIM_INFINITY)
     assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, **parameters))
 
@@ -420,7 +420,7 @@ def test_a_search_that_cannot_be_saved_is_finished(tmp_path, small_files):
     fit_streamed(featly.JMI, stored, y, cache=cache)
     next(cache.glob("*.search")).unlink()
     small_files(100)
-    with pytest.warns(featly.SlowWarning, match="cannot be taken up again, for .* was not written"):
+    with pytest.warns(featly.SlowWarning, match="could not be saved: .* was not written"):
         unsaved = fit_streamed(featly.JMI, stored, y, cache=cache)
     assert_same(featly.JMI().fit(X, y), unsaved)
     assert [path.suffix for path in cache.iterdir()] == [".packed"]
@@ -461,7 +461,7 @@ def test_a_system_without_locks(tmp_path):
         assert_same(featly.JMI().fit(X, y), fit_streamed(featly.JMI, stored, y, cache=cache))
 
 
-def test_senseless_caches(tmp_path):
+def test_wrong_cache_arguments_are_errors(tmp_path):
     X, y = table(14, 40, 10, "float32", missing=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(featly.ParameterError, match="is a file"):

@@ -29,7 +29,7 @@ def pairs(codes, y, **options):
 
 @given(coded_tables())
 @settings(max_examples=60, deadline=None)
-def test_informations(table):
+def test_informations_equal_reference(table):
     codes, y = table
     terms, alone = pairs(codes, y, by_class=True), pairs(codes, y, by_class=False)
     only = pairs(codes, y, by_class=True, redundancy=False)
@@ -55,7 +55,7 @@ def test_informations(table):
 
 @given(coded_tables())
 @settings(max_examples=40, deadline=None)
-def test_identities(table):
+def test_identities_of_information_hold(table):
     codes, y = table
     terms = pairs(codes, y, by_class=True)
     rounding = 1 << terms.digits
@@ -74,7 +74,7 @@ def test_identities(table):
 
 @given(coded_tables(most_rows=10, most_levels=3))
 @settings(max_examples=60, deadline=None)
-def test_spread(table):
+def test_spread_equals_reference(table):
     codes, y = table
     terms = pairs(codes, y, by_class=True, spread=True)
     columns = [[v or None for v in column] for column in codes.tolist()]
@@ -101,7 +101,7 @@ def test_spread_without_missing_values_is_exact():
     assert np.array_equal(first.conditional, second.conditional)
 
 
-def test_wide_columns():
+def test_columns_of_many_levels_equal_reference():
     rng = np.random.default_rng(1)
     n = 150
     y = np.arange(n) % 3
@@ -142,8 +142,8 @@ def test_independence_is_exact(sizes):
     assert terms.conditional.tolist() == terms.relevance.tolist() == [0, 0, 0]
 
 
-def test_many_classes():
-    # so many that a word for each would take too much room: counted row by row
+def test_many_classes_equal_reference():
+    # so many that a word for each would take too much memory: counted row by row
     rng = np.random.default_rng(3)
     codes, y = rng.integers(0, 3, (6, 130)), np.arange(130) % 40
     terms, alone = pairs(codes, y, by_class=True), pairs(codes, y, by_class=False)
@@ -203,7 +203,7 @@ class Less(Criterion):
 MATRIX = [[9, 8, 1, 0], [8, 9, 0, 0], [1, 0, 9, 0], [0, 0, 0, 9]]
 
 
-def test_forward():
+def test_forward_search_chooses_by_value():
     result = forward_search(Less(MatrixTerms([6, 6, 4, 2], MATRIX)), 10)
     assert result.order.tolist() == [0, 2, 3, 1]
     assert result.step.tolist() == [1, 4, 2, 3]
@@ -211,7 +211,7 @@ def test_forward():
     assert not result.interrupted
 
 
-def test_rest_by_the_last_step():
+def test_other_columns_are_ordered_by_the_last_step():
     for steps, order in ((1, [0, 1, 2, 3]), (2, [0, 2, 3, 1])):
         result = forward_search(Less(MatrixTerms([6, 6, 4, 2], MATRIX)), steps)
         assert result.order.tolist() == order
@@ -232,11 +232,11 @@ def test_ties_go_to_the_first():
 
 
 def test_progress_and_interruption():
-    seen = []
+    reports = []
     forward_search(
-        Less(MatrixTerms([6, 6, 4, 2], MATRIX)), 3, progress=lambda *steps: seen.append(steps)
+        Less(MatrixTerms([6, 6, 4, 2], MATRIX)), 3, progress=lambda *steps: reports.append(steps)
     )
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert reports == [(1, 3), (2, 3), (3, 3)]
     result = forward_search(Less(MatrixTerms([6, 6, 4, 2], MATRIX), stop_at=1), 4)
     assert result.interrupted
     assert result.order.tolist() == [0, 2, 3, 1]

@@ -19,7 +19,7 @@ from tests.reference.clinical import column_kernel
 
 @st.composite
 def tables(draw):
-    """Few values, so ties; gaps; constant, empty and two-row columns."""
+    """Few values, so ties; missing values; constant, empty and two-row columns."""
     n = draw(st.integers(2, 9))
     number = st.one_of(st.sampled_from([-1.0, 0.0, 0.5, 3.0, float("nan")]), st.floats(-1e3, 1e3))
     numbers = draw(st.lists(st.lists(number, min_size=n, max_size=n), min_size=0, max_size=4))
@@ -59,7 +59,7 @@ def reference_kernels(numbers, codes):
 
 
 @given(tables())
-def test_everything_a_machine_asks_is_what_the_definition_says(case):
+def test_products_forms_and_matrices_equal_the_definition(case):
     numbers, codes, v, weight = case
     K = reference_kernels(numbers, codes)
     columns = ClinicalColumns(positions(numbers, codes))
@@ -177,7 +177,7 @@ def test_columns_of_a_source_of_any_layout():
     assert gram == pytest.approx(ClinicalColumns.from_source(dense).gram(), rel=1e-12)
 
 
-def test_what_is_taken_away_leaves_what_is_left():
+def test_subtracting_columns_leaves_the_matrix_of_the_others():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(64, 50))
     columns = ClinicalColumns(number_positions(x, *ranges(x)))

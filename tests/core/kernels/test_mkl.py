@@ -1,4 +1,4 @@
-"""The optimum is that of other solvers, its certificate is honest, and Newton's matrix is right."""
+"""The optimum equals that of other solvers, and the duality gap and Newton's matrix are exact."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_weights_are_those_of_the_alternation(problem, norm):
 
 
 def table(n=40, seed=0):
-    """Positions of mixed columns with gaps, and their Gram matrices."""
+    """Positions of mixed columns with missing values, and their Gram matrices."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     numbers = rng.normal(size=(5, n))

@@ -162,7 +162,7 @@ def test_a_penalty_lost_in_rounding_leaves_the_shortest_weights():
         assert solution.residual.max() < 1e-9
 
 
-def test_gradients_that_stop_early_say_so(monkeypatch):
+def test_residual_of_gradients_that_stop_early(monkeypatch):
     rng = np.random.default_rng(0)
     monkeypatch.setattr(least_squares, "LARGEST_SYSTEM", 1)
     monkeypatch.setattr(least_squares, "MOST_ROUNDS", 2)

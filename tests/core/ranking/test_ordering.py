@@ -18,7 +18,7 @@ scores = st.lists(
 
 
 @given(scores)
-def test_best_first_is_the_naive_order(values):
+def test_best_first_equals_reference(values):
     assert best_first(np.array(values)).tolist() == order(values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordering, "SMALL", 0)  # as many keys are sorted
@@ -26,7 +26,7 @@ def test_best_first_is_the_naive_order(values):
 
 
 @given(scores, st.integers(1, 40))
-def test_worst_is_the_tail_of_best_first(values, count):
+def test_worst_equals_the_end_of_best_first(values, count):
     count = min(count, len(values))
     positions = worst(np.array(values), count)
     assert positions.tolist() == order(values)[len(values) - count :]

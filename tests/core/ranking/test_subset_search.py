@@ -35,7 +35,7 @@ class Merits:
 
 @st.composite
 def merits(draw, most=6):
-    """All subsets of few columns with merits that are few, so that many tie, or reals."""
+    """Draw merits of all subsets of few columns: few values, so that many tie, or reals."""
     p = draw(st.integers(1, most))
     rng = np.random.default_rng(draw(st.integers(0, 100_000)))
     subsets = [frozenset(s) for k in range(p + 1) for s in itertools.combinations(range(p), k)]
@@ -53,7 +53,7 @@ def merits(draw, most=6):
 
 @given(problem=merits(), max_stale=st.integers(1, 6), with_start=st.booleans())
 @settings(max_examples=200)
-def test_best_first_is_the_reference(problem, max_stale, with_start):
+def test_best_first_equals_reference(problem, max_stale, with_start):
     start = (problem.p - 1,) if with_start else ()
     result = best_first(problem.p, problem.evaluate, start=start, max_stale=max_stale)
     subset, merit, n_evaluated = naive.best_first(
@@ -97,7 +97,7 @@ def test_children_are_taken_in_order_however_many_there_are():
 
 @given(problem=merits(), with_start=st.booleans(), data=st.data())
 @settings(max_examples=150)
-def test_forward_is_the_reference(problem, with_start, data):
+def test_forward_equals_reference(problem, with_start, data):
     start = (problem.p - 1,) if with_start else ()
     count = data.draw(st.none() | st.integers(len(start), problem.p))
     result = greedy_forward(problem.p, problem.evaluate, start=start, n_select=count)
@@ -112,7 +112,7 @@ def test_forward_is_the_reference(problem, with_start, data):
 
 @given(problem=merits(), with_keep=st.booleans(), data=st.data())
 @settings(max_examples=150)
-def test_backward_is_the_reference(problem, with_keep, data):
+def test_backward_equals_reference(problem, with_keep, data):
     keep = (problem.p - 1,) if with_keep else ()
     count = data.draw(st.none() | st.integers(1, problem.p))
     full = problem.merit(frozenset(range(problem.p)))
@@ -122,7 +122,7 @@ def test_backward_is_the_reference(problem, with_keep, data):
     assert frozenset(result.subset) == path[-1]
     assert result.merit == problem.merit(path[-1])
     assert result.subset[: len(keep)] == keep
-    # the rest by what is lost without each, in the last round that was tried
+    # the other columns by the loss without each, in the last round that was tried
     last = path[-1] if len(problem.evaluated) and problem.evaluated[-1] < path[-1] else None
     if last is not None:
         losses = [problem.merit(last - {c}) for c in result.subset[len(keep) :]]
@@ -131,7 +131,7 @@ def test_backward_is_the_reference(problem, with_keep, data):
 
 @given(problem=merits(), with_start=st.booleans(), data=st.data())
 @settings(max_examples=200)
-def test_floating_is_the_reference(problem, with_start, data):
+def test_floating_equals_reference(problem, with_start, data):
     start = (problem.p - 1,) if with_start else ()
     count = data.draw(st.integers(max(1, len(start)), problem.p))
     result = floating(problem.p, problem.evaluate, problem.without, start=start, n_select=count)
@@ -232,7 +232,7 @@ def test_control_c_keeps_the_best_so_far(calls):
     problem = Merits(5, lambda s: float(len(s)))
     calls_left = [calls]
 
-    def ask(subset, candidates):
+    def evaluate_or_stop(subset, candidates):
         if calls_left[0] == 0:
             raise KeyboardInterrupt
         calls_left[0] -= 1
@@ -240,9 +240,9 @@ def test_control_c_keeps_the_best_so_far(calls):
         return (problem.without if inside else problem.evaluate)(subset, candidates)
 
     for search in (
-        lambda: best_first(5, ask),
-        lambda: greedy_forward(5, ask),
-        lambda: floating(5, ask, ask),
+        lambda: best_first(5, evaluate_or_stop),
+        lambda: greedy_forward(5, evaluate_or_stop),
+        lambda: floating(5, evaluate_or_stop, evaluate_or_stop),
     ):
         calls_left[0] = calls
         if calls == 0:
@@ -253,7 +253,7 @@ def test_control_c_keeps_the_best_so_far(calls):
         assert result.interrupted
         assert result.merit == len(result.subset) > 0
     calls_left[0] = calls
-    backward_result = greedy_backward(5, ask, merit=5.0, n_select=1)
+    backward_result = greedy_backward(5, evaluate_or_stop, merit=5.0, n_select=1)
     assert backward_result.interrupted == (calls < 4)
     assert len(backward_result.subset) == 5 - calls if calls < 4 else 1
 
@@ -277,8 +277,8 @@ def test_progress_is_reported():
     assert reports == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_merits_that_are_no_numbers():
-    with pytest.raises(ValueError, match="NaN is none"):
+def test_invalid_merits_are_errors():
+    with pytest.raises(ValueError, match="none of them NaN"):
         best_first(3, lambda subset, candidates: np.full(len(candidates), np.nan))
     with pytest.raises(ValueError, match="3 merits are needed"):
         greedy_forward(3, lambda subset, candidates: np.zeros(1))
@@ -287,12 +287,12 @@ def test_merits_that_are_no_numbers():
 
 
 @pytest.mark.parametrize("start", [(3,), (-1,), (0, 0)])
-def test_starts_that_cannot_be(start):
+def test_invalid_starts_are_errors(start):
     with pytest.raises(ValueError, match="different numbers from 0 to 2"):
         best_first(3, lambda subset, candidates: np.zeros(len(candidates)), start=start)
 
 
-def test_all_columns_kept():
+def test_all_columns_in_keep_or_start():
     problem = Merits(3, lambda s: float(len(s)))
     for result in (
         best_first(3, problem.evaluate, start=(2, 0, 1)),

@@ -20,7 +20,7 @@ from featly.core.ranking.voting import compact_positions, copeland, schulze
 
 
 def make_positions(p, n_lists, noise, seed=0, ties=False, missing=False):
-    """Return twice the positions in lists that agree more or less."""
+    """Return twice the positions in lists that agree except for noise."""
     rng = np.random.default_rng(seed)
     worth = rng.permutation(p) / p
     columns = []
@@ -89,7 +89,7 @@ def test_blocks_of_any_size_give_the_same(monkeypatch):
     assert reports[-1][0] == reports[-1][1]
 
 
-def test_long_lists_have_places_of_more_bytes():
+def test_positions_in_long_lists_take_more_bytes():
     low, high = compact_positions(np.array([[2, 4], [4, 2]]))
     assert low.dtype == np.uint16
     assert high is low
@@ -101,7 +101,7 @@ def test_long_lists_have_places_of_more_bytes():
     assert high[1, 0] == np.iinfo(np.uint32).max
 
 
-def test_graphs_are_those_of_scipy():
+def test_graphs_equal_those_of_scipy():
     rng = np.random.default_rng(0)
     for p, density in ((1, 0.5), (63, 0.03), (64, 0.02), (200, 0.008), (200, 0.5)):
         weight = (rng.integers(1, 5, (p, p)) * (rng.random((p, p)) < density)).astype(np.uint8)
@@ -137,12 +137,14 @@ def test_graphs_are_those_of_scipy():
         assert (together == path @ size - size).all()
 
 
-def test_hours_are_announced(monkeypatch):
+def test_long_runs_give_a_warning(monkeypatch):
     positions = make_positions(100, 3, 0.3) // 2
     monkeypatch.setattr(voting, "_LONG", 0.0)
     monkeypatch.setattr(voting, "_COMPARISONS", 300)
     for rule in ("condorcet", "schulze"):
-        with pytest.warns(SlowWarning, match=f"{rule}: every pair .* hours here; stop") as caught:
+        with pytest.warns(
+            SlowWarning, match=f"{rule}: comparing every pair .* hours here: stop"
+        ) as caught:
             combine_rankings(positions, rule, n_jobs=1)
         assert caught[0].filename == __file__
 

@@ -1,4 +1,4 @@
-"""The Relief family against its reference, and every way through the machine against others."""
+"""The Relief family equals its reference implementation on every code path."""
 
 import numpy as np
 import pytest
@@ -23,16 +23,18 @@ RULES = {
 }
 
 
-def make_table(seed, n_rows, n_numbers, n_codes, n_classes, gaps, n_levels=4, continuous=False):
-    """A table of few values, so that distances tie, with gaps; every class has a row."""
+def make_table(
+    seed, n_rows, n_numbers, n_codes, n_classes, missing_share, n_levels=4, continuous=False
+):
+    """A table of few values, so that distances tie, with missing values; every class has a row."""
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_rows)])[:n_rows]
     y = rng.permutation(y)
     shape = (n_rows, n_numbers)
     X = rng.normal(size=shape) if continuous else rng.integers(0, 4, shape).astype(float)
-    X[rng.random(shape) < gaps] = np.nan
+    X[rng.random(shape) < missing_share] = np.nan
     codes = rng.integers(1, n_levels + 1, (n_codes, n_rows))
-    codes[rng.random(codes.shape) < gaps] = 0
+    codes[rng.random(codes.shape) < missing_share] = 0
     return X, codes.astype(np.uint8 if n_levels < 255 else np.uint16), y.astype(np.int64)
 
 
@@ -61,16 +63,22 @@ def weights(source, y, rule, **options):
     n_numbers=st.integers(0, 3),
     n_codes=st.integers(0, 3),
     n_classes=st.integers(2, 3),
-    gaps=st.sampled_from([0.0, 0.3, 0.7]),
+    missing_share=st.sampled_from([0.0, 0.3, 0.7]),
     missing=st.sampled_from(["conditional", "weka"]),
     continuous=st.booleans(),
 )
 def test_agrees_with_the_reference(
-    rule, seed, n_rows, n_numbers, n_codes, n_classes, gaps, missing, continuous
+    rule, seed, n_rows, n_numbers, n_codes, n_classes, missing_share, missing, continuous
 ):
     ours, theirs = RULES[rule]
     X, codes, y = make_table(
-        seed, n_rows, n_numbers + (n_codes == 0), n_codes, n_classes, gaps, continuous=continuous
+        seed,
+        n_rows,
+        n_numbers + (n_codes == 0),
+        n_codes,
+        n_classes,
+        missing_share,
+        continuous=continuous,
     )
     expected = pytest.approx(reference_weights(X, codes, y, theirs, missing), abs=2e-12)
     source = source_of(X, codes)
@@ -94,7 +102,7 @@ def test_many_categorical_columns_and_levels(n_levels):
         assert weights(source_of(X, codes), y, rule) == pytest.approx(expected, abs=2e-12)
 
 
-def test_nothing_known_in_a_class():
+def test_a_class_without_any_value():
     X, codes, y = make_table(2, 12, 2, 2, 3, 0.2)
     X[y == 1, 0] = np.nan
     codes[0, y == 2] = 0
@@ -157,7 +165,7 @@ def test_relief_is_relieff_with_one_neighbour_of_two_classes():
     assert weights(source, y, NearestOfAll()).tolist() == weights(source, y, Nearest(1)).tolist()
 
 
-def test_a_gap_that_can_be_one_value_only_is_that_value():
+def test_a_missing_value_with_one_possible_value_counts_as_it():
     rng = np.random.default_rng(0)
     y = np.arange(20) % 2
     X = rng.normal(size=(20, 3))
@@ -168,7 +176,7 @@ def test_a_gap_that_can_be_one_value_only_is_that_value():
     assert weights(source_of(X, codes), y, Nearest(4)) == pytest.approx(expected, abs=2e-12)
 
 
-# ---- ways through the machine ---------------------------------------------------------------
+# ---- code paths -----------------------------------------------------------------------------
 @pytest.mark.parametrize("missing", ["conditional", "weka"])
 @pytest.mark.parametrize("rule", RULES)
 def test_panels_and_pieces_change_nothing(rule, missing, monkeypatch):
@@ -190,7 +198,7 @@ def test_panels_and_pieces_change_nothing(rule, missing, monkeypatch):
     assert result == pytest.approx(expected, abs=2e-12)
 
 
-def test_sparse_tables_with_gaps(monkeypatch):
+def test_sparse_tables_with_missing_values(monkeypatch):
     X, _, y = make_table(8, 30, 25, 0, 2, 0.0)
     X[X < 2] = 0
     X[[3, 9], [4, 5]] = np.nan

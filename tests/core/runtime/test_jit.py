@@ -130,7 +130,7 @@ def test_numbas_own_setting_is_left_alone():
 
 
 @pytest.mark.parametrize("where", ["XDG_CACHE_HOME", "FEATLY_CACHE_DIR"])
-def test_places_of_the_cache(where, tmp_path, monkeypatch):
+def test_folders_of_the_cache(where, tmp_path, monkeypatch):
     monkeypatch.delenv("FEATLY_CACHE_DIR", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv(where, str(tmp_path))

@@ -1,4 +1,4 @@
-"""Schweizer and Wolff's sigma: its properties, its reference, and every way of computing it."""
+"""Schweizer and Wolff's sigma: its properties, its reference, and every code path."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ columns = st.lists(
 
 @st.composite
 def pairs(draw):
-    """Two columns with ties and gaps, and classes."""
+    """Two columns with ties, missing values and classes."""
     x = draw(columns)
     cell = st.sampled_from([0.0, 1.0, 2.0, 5.0, 7.0, np.nan])
     y = draw(st.lists(cell, min_size=len(x), max_size=len(x)))

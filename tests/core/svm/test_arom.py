@@ -105,7 +105,7 @@ def test_weights_are_those_of_the_algorithm_as_printed(table, prior, n_iter, sta
 @given(tables(tied=True), st.sampled_from([None, (1.0, 10.0, 100.0)]), st.integers(1, 5))
 @settings(max_examples=40)
 def test_weights_of_tied_and_categorical_columns(table, prior, n_iter):
-    """Ties leave the dual solution to the least of the columns: weights below 1e-5 are rough."""
+    """Ties leave the dual solution to narrow columns, so weights below 1e-5 are rough."""
     columns, y = table
     prior = np.resize(prior, len(columns)).tolist() if prior and len(columns) > 1 else None
     compare(columns, y, prior, n_iter, True, None, 1e-4, np.log(1e-5))
@@ -309,7 +309,7 @@ def separable(n=24, p=60, seed=0):
 
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_left_separates_the_classes(norm, seed):
+def test_remaining_columns_separate_the_classes(norm, seed):
     X, y = separable(seed=seed)
     ranker = AROM(norm=norm).fit(X, y)
     remaining = ranker.iterations_ == ranker.n_iter_
@@ -444,7 +444,7 @@ def tall_table(n, p, seed, noise):
 
 @pytest.mark.parametrize(("noise", "C"), [(0.0, np.inf), (0.0, 50.0), (1.0, 0.1), (1.0, 5.0)])
 @pytest.mark.parametrize("categorical", [False, True])
-def test_the_factor_gives_what_the_gram_matrix_gives(monkeypatch, noise, C, categorical):
+def test_factor_equals_gram_matrix(monkeypatch, noise, C, categorical):
     X, y = tall_table(120, 6, 2, noise)
     frame = pl.DataFrame(X)
     if categorical:
@@ -480,7 +480,7 @@ def test_many_rows_of_the_core_are_those_of_a_program():
     assert np.exp(solution.log_weights) == pytest.approx(np.abs(weights), abs=1e-6)
 
 
-def test_columns_without_a_prior_are_measured_among_themselves():
+def test_columns_without_a_prior_are_compared_with_each_other():
     """A favoured weight may be far above all others, of which the largest still last."""
     log_w, beta = np.log([1.0, 1e-6, 5e-7, 5e-12]), np.array([3.0, 0.0, 0.0, 0.0])
     assert core._find_lasting(log_w, beta).tolist() == [True, True, True, False]

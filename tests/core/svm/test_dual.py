@@ -20,7 +20,7 @@ def problem(n, p, seed=0, shift=0.7):
 
 
 def certify(dual, K, y, C, tolerance=1e-8):
-    """KKT conditions and duality gap, from scratch."""
+    """Check the KKT conditions and the duality gap, from scratch."""
     b = dual.coef
     alpha = b * y
     assert alpha.min() >= 0
@@ -33,9 +33,9 @@ def certify(dual, K, y, C, tolerance=1e-8):
     assert np.abs(slack[(alpha > 0) & (alpha < C)]).max(initial=0) <= tolerance
     quadratic = b @ K @ b / 2
     primal = quadratic + (C * np.maximum(0, -slack)).sum()
-    gap = (primal - (alpha.sum() - quadratic)) / primal
-    assert gap <= tolerance
-    assert dual.duality_gap == pytest.approx(gap, abs=1e-10)
+    duality_gap = (primal - (alpha.sum() - quadratic)) / primal
+    assert duality_gap <= tolerance
+    assert dual.duality_gap == pytest.approx(duality_gap, abs=1e-10)
 
 
 @st.composite
@@ -196,7 +196,7 @@ def test_warm_starts_with_most_rows_on_a_bound_never_cycle(seed, monkeypatch):
 
 
 def test_a_factor_never_frees_more_rows_than_the_inverse_holds():
-    """Rounding of wide columns lets pivots pass that are none: the inverse has no room for them."""
+    """Rounding of wide columns makes zero pivots look positive: the inverse must not overflow."""
     y = np.where(np.arange(60) % 2, 1.0, -1.0)
     for seed in range(12):
         rng = np.random.default_rng(seed)

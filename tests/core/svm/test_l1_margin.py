@@ -43,7 +43,7 @@ def normal(n, p, seed=0, shift=1.0):
 
 
 def certify(machine, source, y, C, tolerance=1e-9):
-    """Both solutions are feasible and equally good, from scratch."""
+    """Check from scratch that both solutions are feasible and equally good."""
     atoms, begin = atoms_of(source), source.atoms
     alpha = machine.coef * y
     total = alpha.sum()
@@ -101,8 +101,8 @@ def small_tables(draw):
         X = np.asfortranarray(X)
     source = DenseSource(X, codes, kinds, n_levels)
     blocks = [
-        one_hot(codes[place], n_levels[place]) if kind == CATEGORICAL else X[:, [place]]
-        for kind, place in zip(kinds, source.place, strict=True)
+        one_hot(codes[k], n_levels[k]) if kind == CATEGORICAL else X[:, [k]]
+        for kind, k in zip(kinds, source.place, strict=True)
     ]
     assert np.array_equal(np.hstack(blocks), atoms_of(source))  # by hand, and as loaded
     source = source.scaled(atoms_of(source).mean(axis=0), np.ones(p + q))
@@ -135,7 +135,7 @@ def test_optimum_is_that_of_the_whole_program(case):
 
 @given(small_tables())
 @settings(max_examples=60)
-def test_columns_that_come_one_by_one(case):
+def test_working_set_that_grows_by_one_column(case):
     with pytest.MonkeyPatch.context() as patch:
         for name in ("FIRST_COLUMNS", "MOST_COLUMNS", "FEWEST_COLUMNS"):
             patch.setattr(module, name, 1)
@@ -221,7 +221,7 @@ def test_weights_begin_where_they_are_worth_their_price():
     assert machines[1e-9].tightness * 1e7 == pytest.approx(machines[0.01].tightness, rel=1e-12)
 
 
-def test_a_price_that_rests_on_other_rows():
+def test_zero_weights_with_an_uneven_dual_solution():
     """w = 0 is optimal although an even share of the loss among the heavier class is not dual."""
     x = np.array([1.0, 1.0, 50.0, 50.0, -3.0])
     y = np.array([1.0, -1.0, -1.0, -1.0, -1.0])
@@ -244,7 +244,7 @@ def test_a_large_price_is_a_hard_margin(C):
     assert max(soft.duality_gap, firm.duality_gap) < 1e-12
 
 
-def test_a_large_price_of_rounding():
+def test_rounding_costs_nothing_at_a_large_price():
     """A margin that falls short by 1e-16 would cost as much as a thousandth of the weight."""
     for width in np.geomspace(1e-2, 1e5, 40):
         machine = l1_margin(DenseSource(width * np.array([[0.3], [-0.1]])), np.array([1.0, -1.0]),
@@ -340,7 +340,7 @@ def test_a_narrow_margin(width):
 
 @pytest.mark.parametrize("p", [8, 600])
 def test_a_row_among_the_other_class_separates_on_no_table(monkeypatch, p):
-    """The dual says so at once: one program, one for the shortfall, and one look at all columns."""
+    """The dual shows it at once: one program, one for the shortfall, one pass over all columns."""
     X, y = normal(12, p)
     y[2] = y[0]
     X[1] = 0.3 * X[0] + 0.7 * X[2]  # between two rows of the other class
@@ -533,14 +533,14 @@ def test_a_start_saves_columns_and_changes_nothing(monkeypatch, C):
 # ---- the solver behind --------------------------------------------------------------------------
 def blur(monkeypatch, size):
     """Both solutions of HiGHS are off by some share, except for zeros and alpha = C."""
-    highs, rng = module._Program._highs, np.random.default_rng(0)
+    highs, rng = module._Program._solve_by_highs, np.random.default_rng(0)
 
     def blur_solution(self):
         omega, coef = highs(self)
         off = [1 + size * rng.uniform(-1, 1, len(part)) for part in (omega, coef)]
         return omega * off[0], np.where(np.abs(coef) < 0.999 * self.C, coef * off[1], coef)
 
-    monkeypatch.setattr(module._Program, "_highs", blur_solution)
+    monkeypatch.setattr(module._Program, "_solve_by_highs", blur_solution)
 
 
 @pytest.mark.parametrize("C", [np.inf, 0.2])
@@ -557,7 +557,7 @@ def test_solutions_are_good_to_rounding_whatever_the_solver_stops_at(monkeypatch
 
 
 @pytest.mark.parametrize(("p", "C"), [(40, np.inf), (40, 0.3), (8, 1.0)])
-def test_what_happens_to_be_tight(monkeypatch, p, C):
+def test_columns_and_rows_that_are_tight_by_chance(monkeypatch, p, C):
     """Columns of zeros and ones at their price without a weight, rows at the margin at no cost."""
     blur(monkeypatch, 1e-8)
     for seed in range(12):
@@ -588,11 +588,11 @@ def test_the_certificate_holds_for_a_poor_solution(monkeypatch, nonsense, C):
     assert machine.duality_gap == pytest.approx(1 - bound / objective(machine), rel=1e-6)
 
 
-def test_weights_of_rounding_are_none(monkeypatch):
+def test_weights_that_are_rounding_errors_are_zero(monkeypatch):
     """Not even where they seem to be better by rounding."""
     X, y = normal(30, 60)
     program = module._Program(np.ascontiguousarray(X.T), y, hard(30))
-    omega, coef = program._polish(*program._highs())
+    omega, coef = program._polish(*program._solve_by_highs())
     primal, tried = program._scale_primal, []
 
     def improve_each_time(proposal):
@@ -607,7 +607,7 @@ def test_weights_of_rounding_are_none(monkeypatch):
     assert (tried[-1] != 0).all()
 
 
-def test_the_largest_of_values():
+def test_find_largest():
     values = np.array([0.0, 1.0, 3.0, 1.0, 0.0, 2.0, 1.0, 3.0])
     assert module._find_largest(values, 1).tolist() == [2]
     assert module._find_largest(values, 2).tolist() == [2, 7]
@@ -630,7 +630,7 @@ def test_two_forms_of_the_program():
             assert first == pytest.approx(second, abs=1e-8)
 
 
-def test_a_solver_that_gives_up_is_asked_otherwise(monkeypatch):
+def test_a_solver_that_fails_is_replaced_by_another_form(monkeypatch):
     X, y = normal(30, 60)
     expected = l1_margin(DenseSource(X), y, hard(30))
     real, forms_used = module.linprog, []
@@ -657,7 +657,7 @@ def test_a_solver_that_gives_up_is_asked_otherwise(monkeypatch):
 def test_a_soft_margin_is_never_infeasible(monkeypatch, status):
     X, y = normal(30, 60)
     monkeypatch.setattr(
-        module, "linprog", lambda *a, **k: type("Found", (), {"status": status, "x": None})()
+        module, "linprog", lambda *a, **k: type("Result", (), {"status": status, "x": None})()
     )
     with pytest.raises(FloatingPointError):
         l1_margin(DenseSource(X), y, np.ones(30))

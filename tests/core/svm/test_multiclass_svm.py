@@ -72,11 +72,11 @@ def test_certificates(problem, box):
         assert (eta[y, np.arange(len(y))] == 0).all()
         assert (eta <= C if box else eta.sum(axis=0) <= C * (1 + 1e-15)).all()
         assert np.abs(dual.coef.sum(axis=0)).max() <= 1e-14 * C.max()
-        # the gap is what the definitions say
+        # the duality gap equals its definition
         above, below = naive.primal(X, y, C, box, W), naive.dual(X, y, eta)
         assert above - below <= 1e-7 * above
-        gap, _ = certificate(np.ascontiguousarray(W @ X.T), eta, y, C, box)
-        assert gap == pytest.approx(above - below, abs=1e-11 * C.sum())
+        duality_gap, _ = certificate(np.ascontiguousarray(W @ X.T), eta, y, C, box)
+        assert duality_gap == pytest.approx(above - below, abs=1e-11 * C.sum())
 
 
 @given(problems(), st.booleans())
@@ -246,7 +246,7 @@ def test_systems_by_blocks(size, monkeypatch):
 
 
 @pytest.mark.parametrize("box", [False, True])
-def test_nothing_to_tell_classes_apart(box):
+def test_equal_rows_in_all_classes(box):
     """Equal rows and equal classes: w = 0; one class heavier: it is preferred."""
     for prices in (np.ones(12), np.repeat([3.0, 1.0], 6)):
         y = np.arange(12) % 3

@@ -43,7 +43,7 @@ def test_reaches_the_exact_solution(C):
     exact.solve(columns.gram(mean), 200)
     assert 0 <= solution.duality_gap <= 1e-9
     assert columns.forms(solution.coef) == pytest.approx(columns.forms(exact.coef), rel=1e-3)
-    # the gap is what it says it is
+    # the duality gap equals its definition
     K = columns.gram(mean)
     quadratic = solution.coef @ K @ solution.coef / 2
     loss = prices @ np.maximum(0, 1 - y * (K @ solution.coef + solution.bias))

@@ -21,7 +21,7 @@ def mixed_source(X, nominal):
 
 @st.composite
 def problems(draw):
-    """Ties, gaps, constant and equal columns, categories, classes of one row, two rows."""
+    """Ties, missing values, constant and equal columns, categories, classes of one row."""
     n_rows, n_columns = draw(st.integers(2, 14)), draw(st.integers(1, 5))
     n_classes = draw(st.integers(2, 4))
     cell = st.sampled_from([np.nan, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
@@ -85,7 +85,7 @@ def test_agrees_with_the_reference_on_larger_tables(n_classes, n_levels):
     compare(X, y.astype(int), nominal, growth, n_levels, n_trees=5)
 
 
-def test_trees_that_have_seen_every_row_have_no_say():
+def test_trees_without_out_of_bag_rows_do_not_count():
     X, y = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 1.0], [4.0, 1.0]]), np.array([0, 1, 0, 1])
     growth = {"n_candidates": 1, "min_samples_leaf": 1, "max_depth": None}
     compare(X, y, np.zeros(2, bool), growth, 0, n_trees=200)  # nine of a hundred such trees
@@ -96,7 +96,7 @@ def test_trees_that_have_seen_every_row_have_no_say():
     [
         (9000, 2, np.uint16),  # more codes than one word of a summary holds
         (9000, 3, np.uint16),
-        pytest.param(66_000, 2, np.uint32, marks=pytest.mark.slow),  # compiles all once more
+        pytest.param(66_000, 2, np.uint32, marks=pytest.mark.thorough),  # compiles all once more
     ],
 )
 def test_many_codes(n_rows, n_classes, dtype):

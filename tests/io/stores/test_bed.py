@@ -14,7 +14,7 @@ from tests.reference.genotypes import genotypes_of
 
 
 @given(n_rows=st.integers(1, 90), n_variants=st.integers(1, 6), seed=st.integers(0, 99))
-def test_reference(n_rows, n_variants, seed):
+def test_equals_reference(n_rows, n_variants, seed):
     packed = np.random.default_rng(seed).integers(0, 256, (n_variants, -(-n_rows // 4)), np.uint8)
     out = np.empty((n_variants, n_rows), np.uint8)
     unpack_genotypes(packed, out)
@@ -22,7 +22,7 @@ def test_reference(n_rows, n_variants, seed):
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5, 64, 65, 101])
-def test_as_bed_reader_counts(n_rows, tmp_path):
+def test_equals_bed_reader(n_rows, tmp_path):
     bed_reader = pytest.importorskip("bed_reader")
     G = counts(n_rows, 29)
     path = tmp_path / "g.bed"
@@ -115,7 +115,7 @@ def test_a_phenotype_that_is_text(tmp_path):
         (b"", "is empty"),
     ],
 )
-def test_what_is_no_bed_file(content, words, tmp_path):
+def test_other_files_are_refused(content, words, tmp_path):
     path = tmp_path / "g.bed"
     write_bed(path, counts(9, 3))
     path.write_bytes(content)
@@ -154,7 +154,7 @@ def test_a_bim_file_that_changes(tmp_path):
         table.check()
 
 
-def test_variants_without_a_name(tmp_path):
+def test_unnamed_variants(tmp_path):
     """Variants named by a dot are fine until a schema means one of them."""
     path, y = tmp_path / "a.bed", np.arange(12) % 2
     X = np.random.default_rng(0).integers(0, 3, (12, 6))

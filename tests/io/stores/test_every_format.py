@@ -17,7 +17,7 @@ every_format = pytest.mark.parametrize("name", MAKERS)
 
 
 @every_format
-def test_any_block_is_what_was_written(name, tmp_path):
+def test_any_block_equals_the_array(name, tmp_path):
     table, X = scan_example(name, tmp_path)
     assert table.shape == X.shape
     assert table.dtype == X.dtype
@@ -44,7 +44,7 @@ def test_any_columns_in_any_order(name, features, tmp_path):
 
 
 @every_format
-def test_blocks_belong_to_who_asked_for_them(name, tmp_path):
+def test_blocks_are_independent_copies(name, tmp_path):
     table, X = scan_example(name, tmp_path)
     first = table.read(3, 20)
     second = table.read(3, 20)
@@ -87,7 +87,7 @@ def test_a_pickled_table_is_opened_again(name, tmp_path, monkeypatch):
 
 
 @every_format
-def test_a_closed_table_says_so(name, tmp_path):
+def test_a_closed_table_raises(name, tmp_path):
     with scan(write_example(name, tmp_path)[0]) as table:
         table.read(0, 1)
     with pytest.raises(DataError, match="is closed: scan it again"):
@@ -96,7 +96,7 @@ def test_a_closed_table_says_so(name, tmp_path):
 
 
 @every_format
-def test_columns_that_are_not_there(name, tmp_path):
+def test_unknown_columns(name, tmp_path):
     table, _ = scan_example(name, tmp_path)
     for low, high in ((-1, 3), (5, 62), (7, 6)):
         with pytest.raises(ParameterError, match=f"columns {low}:{high} are none of"):
@@ -115,7 +115,7 @@ def test_numbers_are_no_frame(name, tmp_path):
 
 
 @every_format
-def test_what_it_says_about_itself(name, tmp_path):
+def test_attributes(name, tmp_path):
     table, _ = scan_example(name, tmp_path)
     assert f"23 rows, 61 columns of {table.dtype}" in repr(table)
     assert str(table.path) in repr(table)
@@ -183,7 +183,7 @@ def test_a_file_that_is_replaced(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", PLAIN_FILES)
-def test_a_file_that_is_gone(name, tmp_path):
+def test_a_deleted_file(name, tmp_path):
     table, _ = scan_example(name, tmp_path)
     table.path.unlink()
     with pytest.raises(DataError, match=r"is no longer there .*scan it again"):
@@ -225,7 +225,7 @@ def test_a_file_that_shrinks_while_a_pass_goes_on(name, tmp_path):
     cutter.join()
 
 
-def test_only_what_is_needed_is_loaded(tmp_path):
+def test_imports_are_lazy(tmp_path):
     import subprocess
     import sys
 

@@ -14,7 +14,7 @@ from featly.io.stores.files import Buffers, DiskFile
 from featly.io.stores.lines import STRIDE, LineWords
 
 
-def test_a_system_without_reading_at_a_place(tmp_path, monkeypatch):
+def test_a_system_without_preadv(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(bytes(range(200)))
     monkeypatch.setattr(files, "_PREADV", None)
@@ -42,7 +42,7 @@ def test_a_disk_that_fails(tmp_path, monkeypatch):
             file.read_rows(np.zeros(9, np.uint8), 3, 10, 50)
 
 
-def test_a_call_that_brings_less_than_was_asked_for(tmp_path, monkeypatch):
+def test_short_reads_are_continued(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(bytes(range(200)))
     whole = os.preadv
@@ -59,7 +59,7 @@ def test_a_call_that_brings_less_than_was_asked_for(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", ["-", "pipe", "packed"])
-def test_what_cannot_be_read_in_pieces(path, tmp_path, monkeypatch):
+def test_unseekable_and_compressed_files(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     (tmp_path / "packed").write_bytes(b"\x1f\x8b123456789")
@@ -68,7 +68,7 @@ def test_what_cannot_be_read_in_pieces(path, tmp_path, monkeypatch):
 
 
 # ---- memory -----------------------------------------------------------------------------------
-def test_a_block_is_lent_to_one_at_a_time():
+def test_a_block_in_use_is_not_lent_again():
     buffers = Buffers()
     rng = np.random.default_rng(0)
     lent = []
@@ -86,13 +86,13 @@ def test_a_block_is_lent_to_one_at_a_time():
             assert (part.view(np.uint8) == value).all()
 
 
-def test_a_block_begins_where_it_does_in_the_file():
+def test_a_block_is_aligned_as_in_the_file():
     buffers = Buffers()
     for offset in (0, 128, 131, 1000):
         assert buffers.lend(1 << 22, offset).ctypes.data % 64 == offset % 64
 
 
-def test_memory_is_kept_for_the_next_block_but_not_more_of_it():
+def test_pooled_memory_is_limited():
     buffers = Buffers(n_cached=2)
     blocks = [buffers.lend(1 << 22) for _ in range(5)]
     addresses = {block.ctypes.data for block in blocks}

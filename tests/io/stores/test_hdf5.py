@@ -36,7 +36,7 @@ def h5_chunks(path):
         return file["X"].chunks
 
 
-def test_which_matrix(tmp_path):
+def test_choice_of_the_matrix(tmp_path):
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
         file["deep/er/X"] = floats()
@@ -88,14 +88,14 @@ def test_no_matrix(tmp_path):
         (b"\x89HDF\r\n\x1a\n" + bytes(3000), "cannot be read as an HDF5 file .* cut or damaged"),
     ],
 )
-def test_what_is_no_hdf5_file(content, words, tmp_path):
+def test_other_files_are_refused(content, words, tmp_path):
     (tmp_path / "a.h5").write_bytes(content)
     with pytest.raises(DataError, match=words) as caught:
         scan(tmp_path / "a.h5")
     assert "\n" not in str(caught.value)
 
 
-def test_something_in_front(tmp_path):
+def test_a_user_block(tmp_path):
     """A user block in front of the HDF5 content is skipped."""
     with h5py.File(tmp_path / "a.h5", "w", userblock_size=1024) as file:
         file["X"] = floats()
@@ -131,7 +131,7 @@ def test_a_damaged_chunk(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["h5-gzip", "h5ad-columns"])
-def test_a_compression_that_is_not_there(name, tmp_path, monkeypatch):
+def test_a_compression_that_is_not_installed(name, tmp_path, monkeypatch):
     path = tmp_path / "a.h5"
     if name == "h5-gzip":
         write_h5(path, floats(), compression=4)
@@ -142,7 +142,7 @@ def test_a_compression_that_is_not_there(name, tmp_path, monkeypatch):
         scan(path)
 
 
-def test_bands_that_are_too_wide_are_told(tmp_path, monkeypatch):
+def test_warning_about_wide_bands(tmp_path, monkeypatch):
     monkeypatch.setattr(chunks, "BAND_BYTES", 1000)
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 300)
     write_h5(tmp_path / "a.h5", floats(), chunks=(1, 61))
@@ -291,7 +291,7 @@ def test_obs_as_very_old_files_have_it(tmp_path):
 
 @pytest.mark.parametrize("piece", [1, 7, 100, 10_000])
 @pytest.mark.parametrize("density", [0, 0.1, 1])
-def test_rows_are_turned_piece_by_piece(piece, density, tmp_path, monkeypatch):
+def test_sparse_rows_are_converted_piece_by_piece(piece, density, tmp_path, monkeypatch):
     monkeypatch.setattr(compressed, "PIECE", piece)
     X = scipy.sparse.random(17, 13, density, "csr", np.float32, random_state=0)
     write_h5ad(tmp_path / "a.h5ad", X)
@@ -302,7 +302,7 @@ def test_rows_are_turned_piece_by_piece(piece, density, tmp_path, monkeypatch):
     assert np.array_equal(table.read(4, 9), X.toarray()[:, 4:9])
 
 
-def test_a_limit_for_turning_rows(tmp_path):
+def test_memory_limit_of_sparse_rows(tmp_path):
     X = scipy.sparse.random(2000, 1000, 0.2, "csr", np.float32, random_state=0)
     path = tmp_path / "a.h5ad"
     write_h5ad(path, X)

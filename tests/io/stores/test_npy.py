@@ -46,7 +46,7 @@ def test_every_dtype_and_order(dtype, order, shape, tmp_path):
     cut=st.tuples(st.integers(0, 40), st.integers(0, 40)),
     features=st.lists(st.integers(0, 39), max_size=12),
 )
-def test_tiles_and_gaps_change_nothing(tmp_path_factory, shape, order, tile, gap, cut, features):
+def test_tile_and_gap_sizes_do_not_matter(tmp_path_factory, shape, order, tile, gap, cut, features):
     X = np.asarray(np.arange(shape[0] * shape[1], dtype=np.int16).reshape(shape), order=order)
     path = tmp_path_factory.mktemp("npy") / "X.npy"
     np.save(path, X)
@@ -79,7 +79,7 @@ def test_memory_is_that_of_a_block(order, tmp_path):
     assert peak < 2 * 8_000_000 + 4_000_000
 
 
-def test_columns_of_very_many_rows_are_told(tmp_path, monkeypatch):
+def test_warning_about_row_major_files(tmp_path, monkeypatch):
     """A slow layout is warned of by an estimate, so a small file serves."""
     X = floats(2000, 30)
     np.save(tmp_path / "F.npy", np.asfortranarray(X))
@@ -141,7 +141,7 @@ GOOD = b"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n"
         (header(GOOD.replace(b"(2, 3)", b"(3, 0)")), "has 3 rows and 0 columns"),
     ],
 )
-def test_what_is_refused(content, words, tmp_path):
+def test_other_files_are_refused(content, words, tmp_path):
     path = tmp_path / "X.npy"
     path.write_bytes(content)
     with pytest.raises(DataError, match=words) as caught:
@@ -195,7 +195,7 @@ def test_a_map_that_was_written_to(tmp_path):
     assert np.array_equal(table_behind_map(mapped).read(0, 3), np.arange(12).reshape(4, 3))
 
 
-def test_what_is_no_plain_map(tmp_path):
+def test_arrays_that_map_no_file(tmp_path):
     path = tmp_path / "X.npy"
     np.save(path, np.arange(35.0).reshape(5, 7))
     mapped = np.load(path, mmap_mode="r")

@@ -55,7 +55,7 @@ def test_one_dtype_stays(dtype, library, tmp_path):
         ((pl.Decimal(10, 2), pl.Decimal(10, 2)), np.float64),
     ],
 )
-def test_gaps_and_several_dtypes(dtypes, common, library, tmp_path):
+def test_missing_values_and_several_dtypes(dtypes, common, library, tmp_path):
     frame = pl.DataFrame(
         {"a": series([1, None, 3], dtypes[0]), "b": series([4, 5, None], dtypes[1])}
     )
@@ -139,7 +139,7 @@ def test_columns_as_targets(library, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["*", "^x.*$", "a.b", "a/b", "größe", ""])
-def test_names_that_are_patterns_elsewhere(name, library, tmp_path):
+def test_names_that_polars_takes_for_patterns(name, library, tmp_path):
     frame = pl.DataFrame({name: [1.0, 2.0], "xy": [3.0, 4.0]})
     table = scan(write_parquet_file(tmp_path, frame))
     assert table.read(0, 1).tolist() == [[1.0], [2.0]]
@@ -159,7 +159,7 @@ def test_tables_in_cells(library, tmp_path):
     assert scan(path, without=["s", "l", "a"]).dtype == np.int8
 
 
-def test_slips(tmp_path):
+def test_wrong_columns(tmp_path):
     path = write_parquet_file(tmp_path, pl.DataFrame({"dose": [1.0], "age": [2.0]}))
     with pytest.raises(DataError, match=r"target 'dosis' .*did you mean 'dose'\?"):
         scan(path, target="dosis")
@@ -180,7 +180,7 @@ def test_slips(tmp_path):
         (b"PAR1" + bytes(92) + b"\x08\x00\x00\x00PAR1", "cut or damaged"),
     ],
 )
-def test_what_is_no_parquet_file(content, words, library, tmp_path):
+def test_other_files_are_refused(content, words, library, tmp_path):
     (tmp_path / "a.parquet").write_bytes(content)
     with pytest.raises(DataError, match=words) as caught:
         scan(tmp_path / "a.parquet")
@@ -197,7 +197,7 @@ def test_a_damaged_page(library, tmp_path):
         table.read(0, 1)
 
 
-def test_checksums_are_looked_at_where_there_are_any(tmp_path):
+def test_checksums_are_verified(tmp_path):
     import pyarrow
     import pyarrow.parquet
 
@@ -213,12 +213,12 @@ def test_checksums_are_looked_at_where_there_are_any(tmp_path):
         scan(path).read(0, 1)
 
 
-def test_nothing_in_it(library, tmp_path):
+def test_a_file_without_rows(library, tmp_path):
     with pytest.raises(DataError, match="has no rows"):
         scan(write_parquet_file(tmp_path, pl.DataFrame({"a": series([], pl.Float64)})))
 
 
-def test_a_large_footer_is_told(tmp_path, monkeypatch):
+def test_warning_about_a_large_footer(tmp_path, monkeypatch):
     path = write_parquet_file(tmp_path, pl.DataFrame({f"x{k}": [1.0] for k in range(30)}))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -29,7 +29,7 @@ def test_paths_of_any_kind_and_endings_in_any_case(name, tmp_path, monkeypatch):
             assert np.array_equal(table.read(0, 61), X)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file(tmp_path):
     write_example("npy", tmp_path)
     with pytest.raises(
         FileNotFoundError, match=r"no file '.*tabel.npy'; did you mean '.*table.npy'"
@@ -64,7 +64,7 @@ def test_a_file_that_may_not_be_read(tmp_path):
         (".vcf", "plink2 --vcf X.vcf --make-bed --out X"),
     ],
 )
-def test_how_to_convert_what_is_not_read(suffix, line, tmp_path, monkeypatch):
+def test_other_formats_come_with_a_command_to_convert_them(suffix, line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"X{suffix}").write_text("something")
     with pytest.raises(DataError) as caught:
@@ -72,7 +72,7 @@ def test_how_to_convert_what_is_not_read(suffix, line, tmp_path, monkeypatch):
     assert str(caught.value) == f"'X{suffix}' cannot be read by columns: convert it with {line}"
 
 
-def test_the_lines_that_convert_do(tmp_path, monkeypatch):
+def test_the_commands_to_convert_work(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"polars": pl, "numpy": np}
     (tmp_path / "X.csv").write_text("a,b\n1.5,2\n3,4\n")
@@ -101,7 +101,7 @@ def test_the_lines_that_convert_do(tmp_path, monkeypatch):
         ("a.csv", b"", "is empty: no table is in it"),
     ],
 )
-def test_endings_that_tell_nothing(name, content, words, tmp_path):
+def test_unknown_endings(name, content, words, tmp_path):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=words):
         scan(tmp_path / name)
@@ -116,7 +116,7 @@ def test_folders(tmp_path):
 
 
 @pytest.mark.parametrize("path", [3, None, b"a.npy", np.zeros((2, 2))])
-def test_what_is_no_path(path):
+def test_arguments_that_are_no_path(path):
     with pytest.raises(DataError, match=f"takes the path of a file, not a {type(path).__name__}"):
         scan(path)
 
@@ -188,7 +188,7 @@ def test_the_largest_numbers_survive(tmp_path):
         assert values.tobytes(order="C") == X.tobytes(), name
 
 
-def test_what_is_kept_of_every_column_is_taken_off_the_memory(tmp_path):
+def test_results_of_columns_count_towards_the_memory(tmp_path):
     from featly.problem.ingest import COLUMN_BYTES, ingest_stored
     from featly.table.schema import Schema
 

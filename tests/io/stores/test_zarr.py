@@ -29,7 +29,7 @@ def test_dtypes(dtype, zarr_format, tmp_path):
 @pytest.mark.parametrize(
     "options", [{"order": "F", "zarr_format": 2}, {"compressors": None}, {"shards": (12, 12)}]
 )
-def test_ways_to_lie(options, tmp_path):
+def test_chunks_shards_and_compression(options, tmp_path):
     write_zarr(tmp_path / "a.zarr", floats(), (6, 6), **options)
     table = scan(tmp_path / "a.zarr")
     for low in range(0, 60, 4):
@@ -48,7 +48,7 @@ def test_names_of_chunks(tmp_path):
             table.read(0, 61)
 
 
-def test_which_array(tmp_path):
+def test_choice_of_the_array(tmp_path):
     path = tmp_path / "a.zarr"
     group = zarr.open_group(str(path), mode="w")
     group.create_array("deep/X", shape=(23, 61), chunks=(8, 16), dtype="f4")[:] = floats()
@@ -145,7 +145,7 @@ def test_an_array_without_chunks(tmp_path):
         scan(path)
 
 
-def test_bands_that_are_too_wide_are_told(tmp_path, monkeypatch):
+def test_warning_about_wide_bands(tmp_path, monkeypatch):
     monkeypatch.setattr(chunks, "BAND_BYTES", 1000)
     monkeypatch.setattr(chunks, "BLOCK_BYTES", 300)
     write_zarr(tmp_path / "a.zarr", floats(), (1, 61))
@@ -156,7 +156,7 @@ def test_bands_that_are_too_wide_are_told(tmp_path, monkeypatch):
 
 
 # ---- what is none -------------------------------------------------------------------------------
-def test_what_is_refused(tmp_path):
+def test_wrong_arrays(tmp_path):
     empty = tmp_path / "empty.zarr"
     empty.mkdir()
     with pytest.raises(DataError, match="is a folder without a Zarr array in it"):

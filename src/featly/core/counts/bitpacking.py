@@ -1,8 +1,8 @@
 """Bit-planes packed from columns of codes: one bit a row and level, eight columns side by side.
 
 Rows lie in the order of their class, and every class starts at a word of its own. From a row-major
-table of bytes, planes are made without turning the table: 64 columns of a row are compared with a
-level by one instruction, and the squares of 64 x 64 bits that result are turned instead.
+table of bytes, planes are made without transposing the table: 64 columns of a row are compared with
+a level by one instruction, and the squares of 64 x 64 bits that result are transposed instead.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.simd import LANES, equal_mask
 
-__all__ = ["PlaneLayout", "lay_margins", "occupied_levels", "pack_planes"]
+__all__ = ["PlaneLayout", "fill_margins", "occupied_levels", "pack_planes"]
 
 # mypy: disable-error-code="no-untyped-def"
 
 
 ROW_TILE = 2048  # columns of a row-major table that one task packs
 COLUMN_TILE = 256
-NO_LEVEL = 255  # in a byte a row: none of the planes
+NO_LEVEL = 255  # stands for none of the planes
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class PlaneLayout:
     Attributes
     ----------
     rows : int64 array of shape (64 * n_words,)
-        The row that each bit stands for, -1 for none.
+        The row of each bit, -1 for none.
     bits : int64 array of shape (n_rows,)
-        The bit that stands for each row.
+        The bit of each row.
     ends : int64 array of shape (n_classes + 1,)
         The words of class c are ``ends[c]:ends[c + 1]``.
     classes : int64 array of shape (n_rows,)
@@ -93,7 +93,7 @@ def occupied_levels(tables: Tables) -> IntArray:
     return out
 
 
-def lay_margins(
+def fill_margins(
     tables: Tables, layout: PlaneLayout, lane: IntArray, start: IntArray, margins: IntArray
 ) -> None:
     """Fill in how many rows are at each level that has a plane, by class of the layout.
@@ -102,7 +102,7 @@ def lay_margins(
     ``start[g]``, in the order of planes, classes and lanes.
     """
     table_arrays = (tables.counts, tables.start, tables.n_classes)
-    _lay_margins(*table_arrays, lane, start, layout.n_classes, margins)
+    _fill_margins(*table_arrays, lane, start, layout.n_classes, margins)
 
 
 def pack_planes(
@@ -138,10 +138,10 @@ def pack_planes(
 
 
 def _is_packable_by_rows(codes: WholeCodes) -> bool:
-    """Return whether planes can be made from the user's array, whole rows at a time."""
+    """Return whether planes can be made from the user's array, row by row."""
     values = codes.values
-    alike = values.flags.c_contiguous and values.itemsize == 1 and values.shape[1] >= 64
-    return bool(alike and (codes.low == codes.low[0]).all())
+    is_byte_table = values.flags.c_contiguous and values.itemsize == 1 and values.shape[1] >= 64
+    return bool(is_byte_table and (codes.low == codes.low[0]).all())
 
 
 # ---- compiled loops -------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def _number_planes(counts, first, last, n_classes, number):
 
 
 @kernel
-def _lay_margins(counts, table_start, n_classes, lane, margin_start, n_parts, margins):
+def _fill_margins(counts, table_start, n_classes, lane, margin_start, n_parts, margins):
     """Add up rows at each level that has a plane, in each class or, with one part, in all."""
     number = np.empty(65_536, np.uint8)
     for f in range(len(lane)):
@@ -222,13 +222,13 @@ def _pack_rows(
 ):
     """Pack columns ``lo:hi`` of a row-major table of bytes; level l is the byte first + l - 1.
 
-    64 columns are compared at once. That gives a square of bits, rows by columns, which is turned.
+    64 columns are compared at once. The resulting square of bits, rows by columns, is transposed.
     """
     most = 1
     for f in range(lo, hi):
         most = max(most, (table_start[f + 1] - table_start[f]) // n_classes)
     numbers = np.empty((hi - lo, most), np.uint8)
-    to = np.zeros(hi - lo, np.int64)
+    targets = np.zeros(hi - lo, np.int64)
     n_blocks = (hi - lo + 63) // 64
     wanted = np.zeros((n_blocks, most), np.bool_)
     for f in range(lo, hi):
@@ -236,14 +236,14 @@ def _pack_rows(
         number[:] = NO_LEVEL
         if lane[f] >= 0:
             _number_planes(counts, table_start[f], table_start[f + 1], n_classes, number)
-            to[f - lo] = start[lane[f] // LANES] + lane[f] % LANES
+            targets[f - lo] = start[lane[f] // LANES] + lane[f] % LANES
         for level in range(most):
             wanted[(f - lo) // 64, level] |= number[level] != NO_LEVEL
     square = np.empty(64, np.uint64)
     for word in range(n_words):
         for block in range(n_blocks):
             first_column = 64 * block
-            # the last columns are read with those before them, so as to stay in the table
+            # the last columns are read with those before them, so as targets stay in the table
             left = min(lo + first_column, width - 64)
             for level in range(1, most):
                 if not wanted[block, level]:
@@ -256,9 +256,9 @@ def _pack_rows(
                         square[i] = equal_mask(raw, row * width + left, value)
                 _transpose_bits(square)
                 for k in range(first_column, min(first_column + 64, hi - lo)):
-                    number_here = np.int64(numbers[k, level])
-                    if number_here != NO_LEVEL:
-                        planes[to[k] + (number_here * n_words + word) * LANES] = square[
+                    plane = np.int64(numbers[k, level])
+                    if plane != NO_LEVEL:
+                        planes[targets[k] + (plane * n_words + word) * LANES] = square[
                             lo + k - left
                         ]
 

@@ -4,8 +4,8 @@ r"""Counts of columns against one column, by bit-planes.
 
     n_{ij} = \sum_w \mathrm{popcount}(f_i[w] \wedge s_j[w])
 
-A column of L levels is L - 1 planes: in plane i, one bit a row tells whether the row is at level i.
-The counts of the last level follow from the margins. 64 rows are counted by one AND and one count
+A column of L levels is L - 1 planes: bit r of plane i is set where row r is at level i. The counts
+of the last level follow from the margins. 64 rows are counted by one AND and one count
 of bits, eight columns at a time (:mod:`featly.core.runtime.simd`).
 
 Rows lie in the order of their class (:mod:`featly.core.counts.bitpacking`), so that the counts
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.typing import AnyArray, IntArray, WordArray
-from featly.core.counts.bitpacking import PlaneLayout, lay_margins, occupied_levels, pack_planes
+from featly.core.counts.bitpacking import PlaneLayout, fill_margins, occupied_levels, pack_planes
 from featly.core.counts.codes import Codes
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
@@ -41,10 +41,10 @@ __all__ = ["MOST_LEVELS", "NOISE", "BitPlanes", "ConditioningColumn", "round_inf
 # mypy: disable-error-code="no-untyped-def"
 
 
-MOST_LEVELS = 32  # of a column in planes, which then takes four bytes a value
+MOST_LEVELS = 32  # of a column in planes; 31 planes take four bytes a value
 MOST_OTHERS = 96  # planes of the other column; with more, its rows are visited one by one
 BLOCK_WORDS = 1 << 17  # of planes that one task counts
-NOISE = 64  # an information of so many units or fewer is what rounding leaves of none
+NOISE = 64  # units: an information up to this may come from rounding alone
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class ConditioningColumn:
 
     @staticmethod
     def from_codes(codes: AnyArray, classes: IntArray, n_classes: int) -> "ConditioningColumn":
-        """Make it from codes, in which empty levels may be."""
+        """Make the column from codes; levels may be empty."""
         occupied = np.bincount(codes) > 0
         n_levels = int(occupied.sum())
         levels = (np.cumsum(occupied) - 1)[codes]
@@ -72,7 +72,7 @@ class ConditioningColumn:
         return ConditioningColumn(levels, counts.reshape(n_levels, n_classes))
 
     def planes(self, layout: PlaneLayout) -> tuple[WordArray, IntArray]:
-        """Return its planes, one after the other, and its counts for the kernels; cached."""
+        """Return the planes, one after the other, and the counts for the kernels; cached."""
         cached = self._cache.get("planes")
         if cached is None:
             level_of_bit = np.full(64 * layout.n_words, -1)
@@ -105,10 +105,18 @@ class BitPlanes:
     layout : PlaneLayout
         By the classes of `tables`, or one class for all rows.
     pairs : int64 array, optional
-        Of two classes of a and b rows, T(i) + T(j) - T(i + j) for i from 0 to a and j from 0 to b,
-        with T(k) = k log2 k. With it, only `conditional` is filled in: one look-up for three.
+        For two classes of a and b rows: T(i) + T(j) - T(i + j) for i from 0 to a and j from 0 to b,
+        with T(k) = k log2 k. One look-up then replaces three, and only `conditional` is filled in.
     n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
     """
+
+    n_jobs: int | None
+    layout: PlaneLayout
+    margins: IntArray
+    planes: WordArray
+    n_planes: IntArray
+    column: IntArray
 
     def __init__(
         self,
@@ -127,7 +135,7 @@ class BitPlanes:
         used_lanes = np.flatnonzero(column >= 0)
         lane[column[used_lanes]] = used_lanes
         pack_planes(codes, tables, layout, lane, start, planes, n_jobs)
-        lay_margins(tables, layout, lane, margin_start, margins)
+        fill_margins(tables, layout, lane, margin_start, margins)
         self._set_arrays(column, n_planes, planes, margins, layout, pairs, n_jobs)
 
     @staticmethod
@@ -159,12 +167,14 @@ class BitPlanes:
         self.column, self.n_planes, self.planes, self.margins = column, n_planes, planes, margins
         self.layout, self.n_jobs = layout, n_jobs
         self.pairs = np.zeros(0, np.int64) if pairs is None else pairs
-        self.start = _starts(n_planes * layout.n_words * LANES)
-        self.margin_start = _starts(n_planes * layout.n_classes * LANES)
+        self.start: IntArray = _starts(n_planes * layout.n_words * LANES)
+        self.margin_start: IntArray = _starts(n_planes * layout.n_classes * LANES)
         n_blocks = max(1, min(len(planes) // BLOCK_WORDS, len(n_planes)))
         marks = np.linspace(0, self.start[-1], n_blocks + 1)
         bounds = np.searchsorted(self.start, marks)
-        self.blocks = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
+        self.blocks: list[tuple[Any, Any]] = list(
+            zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        )
 
     def arrays(self) -> dict[str, AnyArray]:
         """Return the arrays from which these planes can be made again."""
@@ -172,7 +182,7 @@ class BitPlanes:
         return {name: getattr(self, name) for name in names}
 
     def levels(self, feature: int) -> IntArray | None:
-        """Return the level of every row in a column, numbered from 0; None if it is not here."""
+        """Return the level of every row in a column, from 0; None if it is not in planes."""
         positions = np.flatnonzero(self.column == feature)
         if len(positions) == 0:
             return None
@@ -247,29 +257,30 @@ def _starts(sizes: IntArray) -> IntArray:
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
 def round_information(value, bits):
-    """Return an information without its last bits; 0 where it is what rounding leaves of none."""
+    """Round off the last bits of an information; return 0 where rounding alone explains it."""
     rounded_value = (value + ((1 << bits) >> 1)) >> bits
     return rounded_value if rounded_value > NOISE else 0
 
 
 @kernel
 def _write_informations(
-    sums, joint, by_class, column, group, own, offset, given_offset, bits, redundancy, conditional
-):
+    sums, joint, by_class, column, group, own, offset, conditional_offset, bits, redundancy,
+    conditional,
+):  # fmt: skip
     """Write the sums of a lane group, as informations, to the entries of their columns."""
     for lane in range(LANES):
         f = column[group * LANES + lane]
         if f >= 0:
             redundancy[f] = round_information(sums[joint + lane] + offset - own[f], bits)
             if by_class >= 0:
-                conditional_sum = sums[by_class + lane] - sums[joint + lane] + given_offset
+                conditional_sum = sums[by_class + lane] - sums[joint + lane] + conditional_offset
                 conditional[f] = round_information(conditional_sum, bits)
 
 
 @kernel
 def _count_planes(
     planes, start, n_planes, column, margins, margin_start, ends, others, n_others, other_margins,
-    pairs, table, own, offset, given_offset, bits, lo, hi, redundancy, conditional,
+    pairs, table, own, offset, conditional_offset, bits, lo, hi, redundancy, conditional,
 ):  # fmt: skip
     n_words, n_classes = ends[-1], len(ends) - 1
     length = (n_others + 1) * LANES
@@ -285,32 +296,32 @@ def _count_planes(
     total = np.zeros(size, np.int64)
     sums = np.empty(2 * LANES, np.int64)
     for group in range(lo, hi):
-        n_mine = n_planes[group]
-        n_cells = (n_mine + 1) * (n_others + 1)
+        n_own = n_planes[group]
+        n_cells = (n_own + 1) * (n_others + 1)
         if group + 1 < hi:
             prefetch(planes, start[group + 1], n_planes[group + 1] * n_words)
         sums[:] = 0
         for c in range(n_classes):
             low, high = ends[c], ends[c + 1]
             base = c * size if in_pairs else 0
-            last = base + n_mine * length
+            last = base + n_own * length
             copy_groups(counts, last, other_margins, c * length, n_others + 1)
-            for i in range(n_mine):
+            for i in range(n_own):
                 margin = margin_start[group] + (i * n_classes + c) * LANES
                 copy_groups(counts, base + i * length + n_others * LANES, margins, margin, 1)
             i = 0
-            while i + 2 <= n_mine:
+            while i + 2 <= n_own:
                 count_two(
                     planes, start[group] + i * n_words * LANES, others, n_others, n_words,
                     low, high, counts, base + i * length, length, last,
                 )  # fmt: skip
                 i += 2
-            if i < n_mine:
+            if i < n_own:
                 count_one(
                     planes, start[group] + i * n_words * LANES, others, n_others, n_words,
                     low, high, counts, base + i * length, length, last,
                 )  # fmt: skip
-            for i in range(n_mine):
+            for i in range(n_own):
                 corner = last + n_others * LANES
                 subtract_groups(counts, corner, counts, base + i * length + n_others * LANES, 1)
             if not in_pairs:
@@ -324,29 +335,29 @@ def _count_planes(
             for lane in range(LANES):
                 f = column[group * LANES + lane]
                 if f >= 0:
-                    conditional[f] = round_information(sums[lane] + given_offset, bits)
+                    conditional[f] = round_information(sums[lane] + conditional_offset, bits)
             continue
         by_class = -1
         if n_classes > 1:
             look_up(table, total, 0, n_cells, sums, LANES)
             by_class = 0
         _write_informations(
-            sums, LANES if n_classes > 1 else 0, by_class, column, group, own, offset, given_offset,
-            bits, redundancy, conditional,
+            sums, LANES if n_classes > 1 else 0, by_class, column, group, own, offset,
+            conditional_offset, bits, redundancy, conditional,
         )  # fmt: skip
 
 
 @kernel
 def _count_visited_rows(
     planes, start, n_planes, column, n_words, n_classes, bits_by_level, ends,
-    table, own, offset, given_offset, bits, lo, hi, redundancy, conditional,
+    table, own, offset, conditional_offset, bits, lo, hi, redundancy, conditional,
 ):  # fmt: skip
-    """Count against a column of many levels: its bits by level and class are visited one by one."""
+    """Count against a column of many levels; its bits by level and class are visited one by one."""
     counts = np.empty(MOST_LEVELS * LANES, np.int64)
     total = np.empty(MOST_LEVELS * LANES, np.int64)
     sums = np.empty(2 * LANES, np.int64)
     for group in range(lo, hi):
-        n_mine = n_planes[group]
+        n_own = n_planes[group]
         sums[:] = 0
         for first in range(0, len(ends) - 1, n_classes):
             total[:] = 0
@@ -354,18 +365,18 @@ def _count_visited_rows(
                 low, high = ends[part], ends[part + 1]
                 if low == high:
                     continue
-                last_level = n_mine * LANES
+                last_level = n_own * LANES
                 counts[last_level : last_level + LANES] = high - low
-                for i in range(n_mine):
+                for i in range(n_own):
                     at = start[group] + i * n_words * LANES
                     sum_bits(planes, at, bits_by_level, low, high, counts, i * LANES)
                     subtract_groups(counts, last_level, counts, i * LANES, 1)
                 if n_classes > 1:
-                    look_up(table, counts, 0, n_mine + 1, sums, 0)
-                add_groups(total, 0, counts, 0, n_mine + 1)
-            look_up(table, total, 0, n_mine + 1, sums, LANES)
+                    look_up(table, counts, 0, n_own + 1, sums, 0)
+                add_groups(total, 0, counts, 0, n_own + 1)
+            look_up(table, total, 0, n_own + 1, sums, LANES)
         by_class = 0 if n_classes > 1 else -1
         _write_informations(
-            sums, LANES, by_class, column, group, own, offset, given_offset, bits, redundancy,
+            sums, LANES, by_class, column, group, own, offset, conditional_offset, bits, redundancy,
             conditional,
         )  # fmt: skip

@@ -1,9 +1,10 @@
 """Bit-planes on the device: packed from blocks of columns, counted against one column.
 
-The twin of :mod:`featly.core.counts.bitpacking` and :mod:`featly.core.counts.bitplanes`; counts,
-and so results, are the same whole numbers. A column whose bytes span L values has L - 1 planes,
-rounded up to one of a few numbers for which kernels are compiled: an empty plane changes nothing. A
-column of too many levels is kept as bytes (:mod:`featly.core.counts.histograms_cuda`).
+The CUDA counterpart of :mod:`featly.core.counts.bitpacking` and
+:mod:`featly.core.counts.bitplanes`: counts, and so results, are the same whole numbers. A column
+whose bytes span L values has L - 1 planes, rounded up to one of a few numbers for which kernels are
+compiled: an empty plane changes nothing. A column of too many levels is stored as bytes
+(:mod:`featly.core.counts.histograms_cuda`).
 """
 
 import functools
@@ -37,9 +38,9 @@ WAVE = 1 << 18  # threads that keep the device busy
 PLANE_NUMBERS = (1, 2, 3, 4, 6, 8)  # of a column, for which kernels are compiled
 OTHER_NUMBERS = (2, 3, 4, 8)  # planes of the other column that are counted at a time
 MOST_COUNTERS = 24  # that a thread holds in registers
-TABLE_ROOM = 2048  # entries of k log2 k that are held in shared memory ...
-OTHER_ROOM = 4096  # ... and words of the other column
-MOST_WASTE = 1.25  # times the planes that are needed may be made, for columns to lie in order
+MOST_SHARED_ENTRIES = 2048  # of the table of k log2 k, in shared memory ...
+MOST_SHARED_WORDS = 4096  # ... beside words of the other column
+MOST_WASTE = 1.25  # planes made for columns to stay in order, as a multiple of those needed
 CONSTANT, WIDE = 0, -1  # in place of a number of planes
 
 
@@ -54,9 +55,9 @@ class DeviceLayout:
     n_classes : int
         Of the grouping by which counts are taken.
     rows : int32 array of shape (32 * n_words,)
-        The row that each bit stands for, -1 for none.
+        The row of each bit, -1 for none.
     bits : int32 array of shape (n_rows,)
-        The bit that stands for each row.
+        The bit of each row.
     ends : int32 array of shape (n_classes + 1,)
         The words of class c are ``ends[c]:ends[c + 1]``.
     sizes : int32 array of shape (n_classes,)
@@ -95,9 +96,9 @@ class Part:
     Attributes
     ----------
     first : int
-        The number of the first column of the block that they are from.
+        Number of the first column of their block.
     columns : int32 array or None
-        Which columns of the block; None for all.
+        Positions in the block; None for all.
     n_columns, n_planes : int
     data : uint32 array of shape (n_tiles, n_words, n_planes, 128)
         The planes. None once a :class:`~featly.core.greedy.cache_cuda.PlaneStore` has it.
@@ -111,10 +112,10 @@ class Part:
 
 
 def group_by_planes(coded: ByteBlock) -> Iterator[tuple[int, Any]]:
-    """Yield numbers of planes, and the columns of a block that get so many: None for all.
+    """Yield numbers of planes, and the columns of a block that get that many; None for all.
 
-    In place of a number, CONSTANT is that of columns with one level, WIDE of those with too many.
-    All columns get the same number where that wastes little, since they then lie in order.
+    CONSTANT stands for columns with one level, WIDE for those with too many. All columns get the
+    same number of planes where that wastes little memory, since they then stay in order.
     """
     cupy = xp()
     number = np.zeros(256, np.int8)
@@ -140,7 +141,7 @@ def pack(coded: ByteBlock, columns: Any, n_planes: int, layout: DeviceLayout) ->
     n_tiles = -(-m // TILE)
     planes = xp().empty((n_tiles, layout.n_words, n_planes, TILE), np.uint32)
     if m % TILE:
-        planes[-1] = 0  # places without a column are counted, too: a row is at one level at most
+        planes[-1] = 0  # positions without a column are counted too: their rows are at no level
     values, stride = coded.values, coded.stride
     head = (values, stride, m, coded.flip, coded.low)
     tail = (layout.rows, layout.n_words, planes)
@@ -159,7 +160,7 @@ def pack(coded: ByteBlock, columns: Any, n_planes: int, layout: DeviceLayout) ->
 
 
 def _grid(n_threads: int, n_words: int) -> tuple[int, int]:
-    """Return blocks for so many threads, and into how many pieces they cut the words."""
+    """Return the number of blocks for some threads, and of pieces into which the words are cut."""
     blocks = -(-n_threads // THREADS)
     return blocks, max(1, min(n_words, WAVE // (blocks * THREADS), 65_535))
 
@@ -175,9 +176,9 @@ class ConditioningColumn:
     levels : int32 array of shape (n_rows,)
     counts : int32 array of shape (n_levels + 8, n_classes)
     planes : uint32 array of shape (n_levels + 8, n_words)
-        One of every level; the last eight are empty.
+        One for every level; the last eight are empty.
     added : int64 array of shape (2,)
-        What is added to sums over counts of both columns, and to those by class.
+        Terms added to sums over counts of both columns, and to those by class.
     """
 
     n_levels: int
@@ -198,7 +199,7 @@ class ConditioningColumn:
         added = cupy.zeros(2, cupy.int64)
         n = len(levels)
         blocks = min(1024, -(-max(n, padded * layout.n_words) // THREADS))
-        loop = kernel(OTHER, "lay_other")
+        loop = kernel(OTHER, "fill_other")
         arguments = (levels, n, layout.classes, layout.n_classes, layout.rows, layout.n_words)
         loop((blocks,), (THREADS,), (*arguments, padded, counts, planes))
         sums = kernel(OTHER, "sum_other")
@@ -207,7 +208,7 @@ class ConditioningColumn:
 
 
 def unpack_levels(words: Any, stride: int, n_planes: int, layout: DeviceLayout) -> Any:
-    """Return the levels of a column from its planes, whose words are so far apart."""
+    """Return the levels of a column from its planes, whose words are `stride` apart."""
     levels = xp().empty(len(layout.bits), np.int32)
     loop = kernel(OTHER, "read_levels")
     arguments = (words, stride, n_planes, layout.bits, len(levels), levels)
@@ -220,7 +221,7 @@ class Terms:
     """Tables by which counts become information, and the arrays to write it to.
 
     All are int64 arrays of CuPy: T(k) = k log2 k and its differences, the sum of T over the levels
-    of every column, and where to write. `redundancy` is None where it is not wanted.
+    of every column, and the results. `redundancy` is None where it is not wanted.
     """
 
     table: Any
@@ -231,7 +232,7 @@ class Terms:
     conditional: Any
 
 
-def information(
+def fill_information(
     part: Part, planes: Any, other: ConditioningColumn, layout: DeviceLayout, terms: Terms
 ) -> None:
     """Compute the information that every column of a part shares with the other one."""
@@ -239,7 +240,7 @@ def information(
     while at_once * part.n_planes > MOST_COUNTERS:
         at_once = OTHER_NUMBERS[OTHER_NUMBERS.index(at_once) - 1]
     n_table = len(terms.table)
-    shared = n_table <= TABLE_ROOM
+    shared = n_table <= MOST_SHARED_ENTRIES
     loop = kernel(
         PLANES,
         "count",
@@ -250,7 +251,7 @@ def information(
         NOISE=NOISE,
     )
     rounds = -(-other.n_levels // at_once)
-    shared_words = min(OTHER_ROOM, rounds * at_once * layout.n_words)
+    shared_words = min(MOST_SHARED_WORDS, rounds * at_once * layout.n_words)
     memory = (8 * n_table if shared else 0) + 4 * shared_words
     n_tiles, from_first = len(planes), slice(part.first, None)
     wants_redundancy = terms.redundancy is not None
@@ -280,7 +281,7 @@ def margins(part: Part, first: int, last: int, layout: DeviceLayout) -> Any:
 
 @functools.cache
 def _most_blocks() -> int:
-    """Return the blocks that are at work at a time, and so load the other column once."""
+    """Return the number of blocks that run at a time; each loads the other column once."""
     return 8 * int(xp().cuda.Device().attributes["MultiProcessorCount"])
 
 
@@ -288,7 +289,7 @@ OTHER = r"""
 typedef unsigned int u32;
 typedef long long i64;
 
-// The level of every row of a column, from its planes; rows without a bit are at the last.
+// Read the level of every row of a column from its planes; rows without a bit are at the last.
 extern "C" __global__ void read_levels(
     const u32* words, i64 stride, i64 n_planes, const int* bits, i64 n, int* levels)
 {
@@ -301,8 +302,8 @@ extern "C" __global__ void read_levels(
     levels[row] = level;
 }
 
-// Counts of the levels by class, which were 0, and one plane for each level.
-extern "C" __global__ void lay_other(
+// Add up counts of the levels by class, which must be 0 before, and make a plane of each level.
+extern "C" __global__ void fill_other(
     const int* levels, i64 n, const int* classes, i64 n_classes, const int* rows, i64 n_words,
     i64 padded, int* counts, u32* planes)
 {
@@ -312,15 +313,15 @@ extern "C" __global__ void lay_other(
         atomicAdd(counts + levels[row] * n_classes + classes[row], 1);
     for (i64 k = thread; k < padded * n_words; k += n_threads) {
         const int level = (int)(k / n_words);
-        const int* const here = rows + 32 * (k % n_words);
+        const int* const word_rows = rows + 32 * (k % n_words);
         u32 word = 0;
         for (int i = 0; i < 32; i++)
-            if (here[i] >= 0 && levels[here[i]] == level) word |= 1u << i;
+            if (word_rows[i] >= 0 && levels[word_rows[i]] == level) word |= 1u << i;
         planes[k] = word;
     }
 }
 
-// T(n) - sum of T over levels, and that sum - sum of T over levels by class; T is the table.
+// Compute T(n) - sum of T over levels, and that sum - sum of T over levels by class; T is `table`.
 extern "C" __global__ void sum_other(
     const int* counts, i64 n_levels, i64 n_classes, const i64* table, i64 n, i64* added)
 {

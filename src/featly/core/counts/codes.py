@@ -1,8 +1,8 @@
 """Columns as small whole numbers, and their counts against classes.
 
-A code of 0 is a missing value, 1 to `n_levels` are the levels. Where codes lie as a user's array of
-small integers, they are read as they lie: a tile is turned when it is asked for, and counts are
-taken row by row, many columns at a time, with one byte a counter.
+A code of 0 is a missing value, 1 to `n_levels` are the levels. A user's array of small integers is
+read in place: a tile is transposed when it is needed, and rows are counted one after the other,
+many columns at a time, with one byte a counter.
 """
 
 from abc import ABC, abstractmethod
@@ -15,26 +15,17 @@ from featly.basics.typing import AnyArray, IntArray, WordArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.runtime.popcount import ones
-from featly.core.runtime.simd import equal_mask
+from featly.core.runtime.simd import equal_mask, ones
 
-__all__ = [
-    "Codes",
-    "CodesView",
-    "DenseCodes",
-    "SparseCodes",
-    "WholeCodes",
-    "gather_columns",
-    "select_columns",
-    "spread_missing",
-]
+__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "gather_columns",
+           "select_columns", "spread_missing"]  # fmt: skip
 
 # mypy: disable-error-code="no-untyped-def"
 
 
 COLUMN_BLOCK = 4096
 ROW_BLOCK = 8192
-COPY_BYTES = 1 << 28  # bytes of codes that are copied so as to lie together
+COPY_BYTES = 1 << 28  # of codes that are copied at most, to make columns contiguous
 FEW = 12  # up to so many levels, comparing bytes with each of them beats a histogram
 CHUNK = 248  # rows that a counter of one byte can hold, a multiple of 8
 
@@ -104,15 +95,18 @@ class DenseCodes(Codes):
     [[0, 1], [1, 0], [1, 1]]
     """
 
+    n_rows: int
+    n_features: int
+
     def __init__(self, matrix: AnyArray, n_levels: IntArray, n_jobs: int | None = None) -> None:
         self.matrix = matrix
-        self.dtype = matrix.dtype
+        self.dtype: np.dtype[Any] = matrix.dtype
         self.n_features, self.n_rows = matrix.shape
         self.n_levels = n_levels
         self.n_jobs = n_jobs
 
     def block(self, low: int, high: int) -> AnyArray:
-        """Return a range of columns, as they lie."""
+        """Return a range of columns, without a copy."""
         return self.matrix[low:high]
 
     def take(self, features: IntArray) -> AnyArray:
@@ -131,6 +125,11 @@ class WholeCodes(Codes):
         Bounds of the values of each column; at most 254 apart.
     """
 
+    n_features: int
+    n_rows: int
+    low: IntArray
+    values: AnyArray
+
     def __init__(
         self,
         values: AnyArray,
@@ -139,9 +138,9 @@ class WholeCodes(Codes):
         n_jobs: int | None = None,
     ) -> None:
         self.values, self.low = values, low
-        self.dtype = np.dtype(np.uint8)
+        self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self.n_rows, self.n_features = values.shape
-        self.n_levels = (high - low + 1).astype(np.int64)
+        self.n_levels: IntArray = (high - low + 1).astype(np.int64)
         self.n_jobs = n_jobs
 
     def block(self, low: int, high: int) -> AnyArray:
@@ -157,13 +156,13 @@ class WholeCodes(Codes):
         return self._code(self.values[:, features], self.low[features])
 
     def _code(self, tile: AnyArray, low: IntArray) -> AnyArray:
-        if tile.dtype.itemsize == 1:  # arithmetic modulo 256 comes out right
+        if tile.dtype.itemsize == 1:  # modulo 256, so an overflow does no harm
             shift = (1 - low).astype(np.uint8)
             return np.ascontiguousarray(tile.view(np.uint8).T) + shift[:, None]
         return (np.ascontiguousarray(tile.T) - (low[:, None] - 1)).astype(np.uint8)
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
-        """Count every column against a grouping of the rows; nothing is missing."""
+        """Count every column against a grouping of the rows; no value is missing."""
         most = int(self.n_levels.max(initial=0))
         bytewise = self.values.itemsize == 1 and most <= FEW
         if bytewise and self.values.flags.f_contiguous and n_groups <= FEW:
@@ -185,7 +184,7 @@ class WholeCodes(Codes):
         return Tables(counts, start, n_groups)
 
     def _tables_of_columns(self, groups: IntArray, n_groups: int) -> Tables:
-        """Count bytes that lie column by column, as they lie."""
+        """Count bytes of a column-major array, without a copy."""
         start = table_starts(self.n_levels, n_groups)
         counts = np.zeros(start[-1], np.int64)
         members, raw = class_words(groups, n_groups), self.values.T.reshape(-1).view(np.uint8)
@@ -201,7 +200,7 @@ class WholeCodes(Codes):
 
 
 class SparseCodes(Codes):
-    """Codes of a sparse matrix: of its stored entries, and one a column for all others.
+    """Codes of the stored entries of a sparse matrix, and one a column for all others.
 
     Parameters
     ----------
@@ -214,6 +213,13 @@ class SparseCodes(Codes):
     n_levels : int array of shape (n_features,)
     """
 
+    n_features: int
+    n_rows: int
+    zero: AnyArray
+    data: AnyArray
+    indptr: Any
+    indices: Any
+
     def __init__(
         self,
         matrix: scipy.sparse.csc_array,
@@ -224,7 +230,7 @@ class SparseCodes(Codes):
     ) -> None:
         self.indices, self.indptr = matrix.indices, matrix.indptr
         self.data, self.zero = data, zero
-        self.dtype = data.dtype
+        self.dtype: np.dtype[Any] = data.dtype
         self.n_rows, self.n_features = matrix.shape
         self.n_levels = n_levels
         self.n_jobs = n_jobs
@@ -254,13 +260,20 @@ class SparseCodes(Codes):
 
 
 class CodesView(Codes):
-    """A selection of the columns of other codes, fetched when they are asked for."""
+    """A selection of the columns of other codes, fetched when needed."""
+
+    dtype: np.dtype[Any]
+    n_levels: IntArray
+    n_features: int
+    n_rows: int
+    features: IntArray
+    codes: Codes
 
     def __init__(self, codes: Codes, features: IntArray) -> None:
         self.codes, self.features = codes, features
         self.n_rows, self.n_features = codes.n_rows, len(features)
         self.n_levels, self.dtype = codes.n_levels[features], codes.dtype
-        self.n_jobs = codes.n_jobs
+        self.n_jobs: int | None = codes.n_jobs
 
     def block(self, low: int, high: int) -> AnyArray:
         """Return a range of them."""
@@ -272,7 +285,7 @@ class CodesView(Codes):
 
 
 def gather_columns(codes: Codes, features: IntArray) -> Codes:
-    """Copy some columns so that they lie together, where that does not take too much memory.
+    """Copy some columns to contiguous memory, where that does not take too much of it.
 
     Examples
     --------
@@ -324,8 +337,8 @@ def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:
 def spread_missing(tables: Tables) -> Tables:
     """Spread the row of missing values of every table over its levels.
 
-    A missing value of class c is shared out to the levels in proportion to how many rows have
-    them, whatever their class. That is what Weka does. A column without any value has no counts.
+    A missing value of class c is divided among the levels in proportion to their rows of all
+    classes, as Weka does. A column without any value has no counts.
 
     Examples
     --------
@@ -361,8 +374,8 @@ def _count_bytes(raw, n, members, zero, lowest, n_levels, start, lo, hi, begin, 
     """Count columns ``lo:hi``, bytes that lie one after the other from ``raw[begin]`` on.
 
     Level l of column f is the byte ``zero[f] + l``, from `lowest` to the last one. 64 rows are
-    compared with a level at once; the word that results tells by a count of its bits, after an AND
-    with those of a class, how many rows of it there are. The last level has what is left.
+    compared with a level at once; the bits of the result are counted after an AND with those of a
+    class. The last level gets the remaining rows.
     """
     n_groups, n_words = members.shape
     sizes = np.zeros(n_groups, np.int64)
@@ -381,7 +394,7 @@ def _count_bytes(raw, n, members, zero, lowest, n_levels, start, lo, hi, begin, 
                 offset = at + 64 * w
                 if offset + 64 <= len(raw):
                     word = equal_mask(raw, offset, byte)
-                else:  # the end of the memory
+                else:  # fewer than 64 bytes are left
                     word = np.uint64(0)
                     for i in range(len(raw) - offset):
                         word |= np.uint64(raw[offset + i] == byte) << np.uint64(i)

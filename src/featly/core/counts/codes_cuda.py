@@ -1,9 +1,10 @@
 """Columns as small whole numbers on the device, block by block.
 
-The twin of :mod:`featly.core.counts.codes` and :mod:`featly.core.counts.whole_numbers`. A table of
-bytes is read where it lies, row-major or feature-major; other whole numbers become bytes a block at
-a time; a table on the host is sent over a block at a time. Nothing is kept: who needs the columns
-again keeps them as bit-planes (:mod:`featly.core.counts.bitplanes_cuda`).
+The CUDA counterpart of :mod:`featly.core.counts.codes` and
+:mod:`featly.core.counts.whole_numbers`. A table of bytes is read in place, row-major or
+feature-major; other whole numbers become bytes a block at a time; a table on the host is copied to
+the device a block at a time. Blocks are not cached: columns that are needed again are stored as
+bit-planes (:mod:`featly.core.counts.bitplanes_cuda`).
 """
 
 from collections.abc import Callable, Iterator
@@ -32,8 +33,8 @@ __all__ = ["ByteBlock", "CudaCodes"]
 
 
 DEVICE_BLOCK = 1 << 31  # bytes of a table on the device that are packed at a time ...
-NARROWED_BLOCK = 1 << 29  # ... that become bytes first ...
-HOST_BLOCK = 1 << 27  # ... or that are sent over
+NARROWED_BLOCK = 1 << 29  # ... where its numbers become bytes first ...
+HOST_BLOCK = 1 << 27  # ... or of a table on the host
 ALIGNED = 128  # columns: blocks of bytes begin where four of them can be read at once
 THREADS = 256
 WAVE = 1 << 18  # threads that keep the device busy
@@ -57,17 +58,17 @@ class ByteBlock:
     Attributes
     ----------
     first : int
-        The number of the first column.
+        Number of the first column.
     values : uint8 array of CuPy
         Of shape (n_rows, n_columns) where `by_rows`, else (n_columns, n_rows); the last axis is
         contiguous.
     by_rows : bool
     flip : int
-        What a byte is XORed with so that bytes are ordered as the values are: 128 of signed ones.
+        Mask that a byte is XORed with so that bytes are ordered as values: 128 for signed ones.
     codes : bool
-        Whether these are codes, of which 0 is missing, or values, of which none is.
+        Whether these are codes, with 0 for missing, or values, none of which is missing.
     low, high : int32 arrays of CuPy
-        The smallest and the largest byte of each column, as they are ordered.
+        The smallest and the largest byte of each column, after `flip`.
     """
 
     first: int
@@ -119,17 +120,22 @@ class ByteBlock:
 
 
 class CudaCodes:
-    """Columns of codes that come to the device block by block; see :class:`core.codes.Codes`.
+    """Columns of codes that come to the device block by block.
+
+    See :class:`featly.core.counts.codes.Codes`.
 
     Parameters
     ----------
     n_rows, n_features : int
     parts : callable
         Gives an iterator of (first column, array on the device, whether by rows, whether codes).
-        An array that does not hold codes may be of any whole numbers, and of floats.
+        An array that does not hold codes has whole numbers of any dtype, floats included.
     n_levels : int64 array, optional
-        Where they are known.
+        Largest code of each column, if known.
     """
+
+    n_features: int
+    n_rows: int
 
     def __init__(
         self,
@@ -148,9 +154,9 @@ class CudaCodes:
     def from_array(X: Any, block_bytes: int | None = None) -> "CudaCodes":
         """Make codes from an array of whole numbers, on the device or on the host.
 
-        Of shape (n_rows, n_features), in any order of memory. NaN is missing. A column that spans
-        more than 254 values is :class:`NotOnDevice`, a number that is not whole is
-        :class:`NotWholeError`, both when the columns are read.
+        Of shape (n_rows, n_features), in any order of memory. NaN is missing. When the columns
+        are read, one that spans more than 254 values raises :class:`NotOnDevice`, a number that is
+        not whole :class:`NotWholeError`.
         """
         n, p = X.shape
         on_host = not is_device_array(X)
@@ -179,7 +185,7 @@ class CudaCodes:
         width = _width(size, codes.n_rows, 1)
 
         def parts() -> Iterator[tuple[int, Any, bool, bool]]:
-            # codes that are streamed themselves come in parts of their own
+            # streamed codes come in their own parts
             own_parts = getattr(codes, "parts", None)
             for first, _, part_codes in (
                 own_parts() if own_parts is not None else [(0, codes.n_features, codes)]
@@ -188,7 +194,7 @@ class CudaCodes:
                     raise NotOnDevice("columns of more than 254 levels are counted on the CPU")
                 for low, high in split(part_codes.n_features, width):
                     if isinstance(part_codes, WholeCodes) and part_codes.values.itemsize == 1:
-                        # as it lies: turning it is done on the device
+                        # transposed on the device
                         values, by_rows = (
                             part_codes.values[:, low:high],
                             part_codes.values.flags.c_contiguous,
@@ -264,18 +270,20 @@ def _narrow_to_bytes(block: Any, by_rows: bool, first: int) -> Any:
     n, m = block.shape if by_rows else block.shape[::-1]
     row, column = block.strides if by_rows else block.strides[::-1]
     low, span = cupy.empty(m, block.dtype), cupy.empty(m, cupy.int32)
-    odd = cupy.empty(m, cupy.int32)
+    bad_row = cupy.empty(m, cupy.int32)
     lanes = 1 if by_rows else 32
     loop = kernel(SOURCE, "survey", TYPE=C_TYPES[block.dtype.name], LANES=lanes, FOUR=0)
     size = block.itemsize
-    arguments = (block, row // size, column // size, n, m, low, span, odd)
+    arguments = (block, row // size, column // size, n, m, low, span, bad_row)
     loop((-(-m * lanes // THREADS),), (THREADS,), arguments)
-    most, is_odd = int(span.max()), int((odd < n).any())
-    if is_odd:
-        culprit = int((odd < n).argmax())
-        culprit_row = int(odd[culprit])
-        value = float(block[culprit_row, culprit] if by_rows else block[culprit, culprit_row])
-        raise NotWholeError(first + culprit, culprit_row, value)
+    most, has_bad = int(span.max()), int((bad_row < n).any())
+    if has_bad:
+        bad_column = int((bad_row < n).argmax())
+        first_bad_row = int(bad_row[bad_column])
+        value = float(
+            block[first_bad_row, bad_column] if by_rows else block[bad_column, first_bad_row]
+        )
+        raise NotWholeError(first + bad_column, first_bad_row, value)
     if most >= SMALL:
         column = first + int((span >= SMALL).argmax())
         raise NotOnDevice(
@@ -308,8 +316,9 @@ typedef unsigned long long u64;
 #define REAL ((TYPE)0.5 != (TYPE)0)
 #define TOO_WIDE 1048576
 
-// Smallest and largest byte of every column of a row-major table. With FOUR, a thread takes four
-// neighbouring columns, two of them in the halves of a word. Rows are shared out over blockIdx.y.
+// Find the smallest and largest byte of every column of a row-major table. With FOUR, a thread
+// takes four neighbouring columns, two of them in the halves of a word. Rows are divided among
+// blockIdx.y.
 extern "C" __global__ void bounds_of_rows(
     const u8* values, i64 stride, i64 n, i64 m, i64 flip, int* low, int* high)
 {
@@ -353,7 +362,7 @@ extern "C" __global__ void bounds_of_rows(
 #endif
 }
 
-// The same of a feature-major table: a warp a column.
+// Find those of a feature-major table: a warp a column.
 extern "C" __global__ void bounds_of_columns(
     const u8* values, i64 stride, i64 n, i64 m, i64 flip, int* low, int* high)
 {
@@ -378,11 +387,11 @@ extern "C" __global__ void bounds_of_columns(
     }
 }
 
-// Of numbers of any type: the smallest of every column, how far the largest is from it, and the
-// first row with a number that is not whole, or n. LANES threads share a column.
+// Find the smallest number of every column, of any type, the distance of the largest from it, and
+// the first row with a number that is not whole, or n. LANES threads share a column.
 extern "C" __global__ void survey(
     const TYPE* values, i64 row_stride, i64 column_stride, i64 n, i64 m, TYPE* low, int* span,
-    int* odd)
+    int* bad_row)
 {
     const i64 column = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / LANES;
     if (column >= m) return;
@@ -417,11 +426,11 @@ extern "C" __global__ void survey(
 #endif
     if (lane == 0) {
         low[column] = least;
-        // of integers as unsigned ones, which cannot overflow
-        const double apart = REAL ? (double)most - (double)least
+        // integers are subtracted as unsigned ones, which cannot overflow
+        const double distance = REAL ? (double)most - (double)least
                                   : (double)((u64)most - (u64)least);
-        span[column] = apart < TOO_WIDE ? (int)apart : TOO_WIDE;
-        odd[column] = bad;
+        span[column] = distance < TOO_WIDE ? (int)distance : TOO_WIDE;
+        bad_row[column] = bad;
     }
 }
 """

@@ -1,23 +1,24 @@
-r"""The rate of inconsistency of columns with the classes, without a hash function.
+r"""Rate of inconsistency of columns with the classes, without a hash function.
 
 .. math::
 
     R(S) = \frac{1}{n} \sum_{v} \Bigl( n_v - \max_c n_{vc} \Bigr)
 
-over the patterns v that the rows show in the columns S: of the rows that look alike, those outside
-the largest class. Dash, M. and Liu, H. (2003), Consistency-based search in feature selection,
+over the patterns v of the rows in the columns S: the share of rows outside the largest class of
+their pattern. Dash, M. and Liu, H. (2003), Consistency-based search in feature selection,
 *Artificial Intelligence* 151, 155-176. It never rises when a column is added.
 
-Rows that look alike lie together in one array of row numbers, and a further column cuts such a
-group into smaller ones where it stands. So patterns are never written down, hashed or compared.
-Groups of a single class are left alone: nothing can make them better. A missing value is a value.
+Rows of the same pattern are neighbours in an array of row numbers, and a further column splits such
+a group in place, so patterns are never stored, hashed or compared. Groups of a single class are not
+split: they are consistent already. A missing value is a level of its own.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from featly.basics.typing import BoolArray, IntArray
+from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -32,7 +33,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class Groups:
-    """Groups of rows that look alike in the columns added so far.
+    """Groups of rows that are equal in the columns added so far.
 
     Parameters
     ----------
@@ -48,8 +49,8 @@ class Groups:
     order : int64 array
         The rows, group by group.
     since : int64 array
-        At the first row of a group, how many columns had been added when it came about; elsewhere
-        the largest number there is. So the groups of all the earlier columns are here as well.
+        At the first row of a group, the number of columns added when it came about; elsewhere the
+        largest int64. So the groups after each number of columns can be read off.
     n_added : int
 
     Examples
@@ -65,10 +66,16 @@ class Groups:
     0
     """
 
+    inconsistent: Any
+    n_added: Any
+    n_classes: int
+    y: IntArray
+    codes: Codes
+
     def __init__(self, codes: Codes, y: IntArray, n_classes: int) -> None:
         self.codes, self.y, self.n_classes = codes, y, n_classes
-        self.order = np.arange(codes.n_rows)
-        self.since = np.full(codes.n_rows, NEVER)
+        self.order: IntArray = np.arange(codes.n_rows)
+        self.since: AnyArray = np.full(codes.n_rows, NEVER)
         self.since[0] = 0
         self.n_added = 0
         self.inconsistent = codes.n_rows - int(np.bincount(y).max())
@@ -126,23 +133,23 @@ def contributions(
     n_fixed : int
         The first so many never leave.
     threshold : float
-        Positive, in rows.
+        Positive; a number of rows.
 
     Returns
     -------
     stays : bool array
-        For every place of the order.
+        For every position in the order.
     contribution : int64 array
-        By how many rows the inconsistent ones are more without the column of that place, when its
-        turn came; 0 for the fixed ones.
+        Additional inconsistent rows without the column at that position, when it was tried; 0 for
+        fixed columns.
     inconsistent : int
-        With the columns that stay.
+        Inconsistent rows with the columns that stay.
 
     Notes
     -----
-    Once the columns in front are as consistent as all are, those behind contribute nothing,
-    whatever has left by then: the rest is settled without looking at them again. The groups by
-    the columns in front are read off :class:`Groups`, which has those of every number of columns.
+    Columns after a front part that is as consistent as all columns contribute nothing, whatever
+    has left by then, so they leave without a count. The groups by each front part are read off
+    :class:`Groups`.
 
     Examples
     --------
@@ -160,7 +167,7 @@ def contributions(
     stays = np.arange(len(order)) < n_fixed
     contribution = np.zeros(len(order), np.int64)
     cutting = np.unique(groups.since[groups.since != NEVER])
-    pattern = np.zeros(codes.n_rows, np.int64)  # of every row in the columns behind that stay
+    pattern = np.zeros(codes.n_rows, np.int64)  # of every row, in the later columns that stay
     for added in cutting[cutting > n_fixed][::-1].tolist():
         n_patterns = int(pattern.max()) + 1
         without = _count_joined(
@@ -192,11 +199,11 @@ def _outside(y, order, begin, end, by_class):
 
 @kernel
 def _cut_groups(columns, most, y, n_classes, order, since, n_added, inconsistent, down_to):
-    """Cut the groups by some columns, in place; return columns added and rows inconsistent."""
+    """Cut the groups by some columns, in slot; return columns added and rows inconsistent."""
     n = len(order)
     by_class = np.zeros(n_classes, np.int64)
-    place = np.zeros(most, np.int64)
-    aside = np.empty(n, np.int64)
+    slot = np.zeros(most, np.int64)
+    old_order = np.empty(n, np.int64)
     # the groups of more than one class
     begins = np.empty(n, np.int64)
     ends = np.empty(n, np.int64)
@@ -217,34 +224,34 @@ def _cut_groups(columns, most, y, n_classes, order, since, n_added, inconsistent
         n_new = 0
         for g in range(n_mixed):
             begin, end = begins[g], ends[g]
-            apart = False
+            differs = False
             for i in range(begin, end):
-                place[x[order[i]]] += 1
-                apart |= x[order[i]] != x[order[begin]]
-            if not apart:
-                place[x[order[begin]]] = 0
+                slot[x[order[i]]] += 1
+                differs |= x[order[i]] != x[order[begin]]
+            if not differs:
+                slot[x[order[begin]]] = 0
                 new_begins[n_new] = begin
                 new_ends[n_new] = end
                 n_new += 1
                 continue
             inconsistent -= _outside(y, order, begin, end, by_class)
-            # where the rows of a level go, in the order in which the levels are met; a count is
-            # still a count while it is positive, and a place when it is negative
+            # levels follow each other in the order in which they occur; `slot` has the count of a
+            # level while it is positive, and then -1 - the target of its next row
             at = begin
             for i in range(begin, end):
-                aside[i] = order[i]
+                old_order[i] = order[i]
                 level = x[order[i]]
-                if place[level] > 0:
+                if slot[level] > 0:
                     since[at] = min(since[at], n_added)
-                    size = place[level]
-                    place[level] = -at - 1
+                    size = slot[level]
+                    slot[level] = -at - 1
                     at += size
             for i in range(begin, end):
-                level = x[aside[i]]
-                order[-place[level] - 1] = aside[i]
-                place[level] -= 1
+                level = x[old_order[i]]
+                order[-slot[level] - 1] = old_order[i]
+                slot[level] -= 1
             for i in range(begin, end):
-                place[x[order[i]]] = 0
+                slot[x[order[i]]] = 0
             first = begin
             for i in range(begin + 1, end + 1):
                 if i == end or since[i] == n_added:

@@ -11,8 +11,7 @@ on an exact treatment of contingency, goodness of fit and other problems of sign
 
 Where that sum is too long even for :mod:`featly.core.counts.fisher_exact`, random tables with the
 same margins are drawn: Patefield, W. M. (1981), Algorithm AS 159, *Applied Statistics* 30, 91-97,
-or for small tables the permutation of Boyett, J. M. (1979), Algorithm AS 144, both as SciPy has
-them.
+or for small tables the permutation of Boyett, J. M. (1979), Algorithm AS 144, both in SciPy.
 
 p depends on the margins and on P(observed) alone, and so do the random numbers: not on the order
 of rows, levels, classes or columns.
@@ -73,11 +72,11 @@ class Fisher:
     Attributes
     ----------
     log_p : float array
-        Natural logarithm of the p-value; NaN where Ctrl-C came first.
+        Natural logarithm of the p-value; NaN for tables not tested before Ctrl-C.
     log_probability : float array
         Natural logarithm of the probability of the observed table.
     drawn : bool array
-        Where p was found with random tables.
+        Whether p was estimated from random tables.
     """
 
     log_p: FloatArray
@@ -167,10 +166,11 @@ def fisher(
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Fisher:
-    """Test every table by Fisher's exact test, or by `n_draws` random tables if that is long.
+    """Test every table by Fisher's exact test, or by random tables if that takes too long.
 
-    Of random tables, ``p = (1 + number at most as probable as the observed) / (1 + n_draws)``.
-    Ctrl-C ends it with what was done; `progress` is called with (tables tested, tables).
+    With `n_draws` random tables, ``p = (1 + number at most as probable as the observed) / (1 +
+    n_draws)``. Ctrl-C ends the tests, and the results so far are returned; `progress` is called
+    with (tables tested, tables).
 
     Examples
     --------
@@ -218,7 +218,7 @@ def fisher(
 
 
 def _margins(table: IntArray) -> Margins:
-    """Return margins without zeros, largest first; the shorter of the two come first."""
+    """Return both margins without zeros, the largest first; the shorter margin comes first."""
     levels, classes = (np.sort(table.sum(axis=axis))[::-1] for axis in (1, 0))
     levels, classes = levels[levels > 0], classes[classes > 0]
     first, second = (classes, levels) if len(classes) <= len(levels) else (levels, classes)
@@ -239,7 +239,7 @@ def _tail(
     exact = exact_tail(rows, columns, limits, log_factorial)
     if exact is not None:
         return np.where(exact - whole > -TIE, 0.0, exact - whole), False
-    # by content, not by position: equal margins see the same tables
+    # seeded by the margins, not by position: equal margins are compared with the same tables
     random = np.random.default_rng([random_state, len(rows), *rows, *columns])
     distribution = stats.random_table(rows, columns)
     top = log_factorial[columns].sum()
@@ -277,27 +277,27 @@ def _chi_squared(counts, start, n_classes, lo, hi, statistic, freedom):
                 if levels[i] > 0 and classes[c] > 0:
                     # whole numbers as long as possible: independence gives exactly zero
                     expected = np.float64(levels[i] * classes[c])
-                    apart = counts[base + i * n_classes + c] * n - expected
-                    total += apart * apart / expected
+                    difference = counts[base + i * n_classes + c] * n - expected
+                    total += difference * difference / expected
         statistic[f] = total / n
         freedom[f] = (n_levels - 1) * (n_present - 1)
 
 
 @kernel
 def _gamma_fraction(a, x):
-    """Return the continued fraction of the upper incomplete gamma integral (DLMF 8.9.2), x > a."""
+    """Return the continued fraction of the upper incomplete gamma function (DLMF 8.9.2), x > a."""
     out = np.empty(len(x))
     for i in range(len(x)):
         b = x[i] + 1.0 - a[i]
-        above = 1e300
-        below = 1.0 / b
-        out[i] = below
+        upper = 1e300
+        lower = 1.0 / b
+        out[i] = lower
         for m in range(1, 100_000):
             term = -m * (m - a[i])
             b += 2.0
-            below = 1.0 / (term * below + b)
-            above = b + term / above
-            out[i] *= below * above
-            if abs(below * above - 1.0) < 1e-15:
+            lower = 1.0 / (term * lower + b)
+            upper = b + term / upper
+            out[i] *= lower * upper
+            if abs(lower * upper - 1.0) < 1e-15:
                 break
     return out

@@ -5,15 +5,15 @@ r"""Numbers cut into intervals.
 ``pkid``                :math:`\lfloor\sqrt n\rfloor` intervals of :math:`\sqrt n` values each;
                         Yang, Y. and Webb, G. I. (2001), Proportional k-interval discretization
                         for naive-Bayes classifiers, *ECML 2001*, 564-575
-``equal-frequency``     `n_bins` intervals of as many values each
+``equal-frequency``     `n_bins` intervals of equally many values
 ``equal-width``         `n_bins` intervals of the same width between the extremes
 ======================  ===========================================================================
 
 Interval j of a column with cut points :math:`t_1 < t_2 < \dots` is :math:`(t_{j-1}, t_j]`. A cut
 point of the first three lies in the middle between two values. Equal values are never divided:
-from below, each interval aims at (values left) / (intervals left) and ends at the place between
-two different values that is nearest, the upper one of two as near; so there may be fewer intervals
-than asked for. Missing values are left out.
+from below, each interval aims at (values left) / (intervals left) values and ends at the nearest
+boundary between two different values, the upper one of two equally near; so there may be fewer
+intervals than requested. Missing values are ignored.
 """
 
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
 MOST_LEVELS = 65_534  # what uint16 can hold beside 0, the missing value
 SMALL_LEVELS = 254
 TILE_BYTES = 1 << 20
-SMALL_TILE_BYTES = 1 << 16  # below this a task is not worth handing over
-TASKS = 16  # as many as that, where columns are few and long
+SMALL_TILE_BYTES = 1 << 16  # below this a task is not worth a thread
+TASKS = 16  # into which columns that are few and long are divided
 CACHE_LINE = 64
 COLUMN_BLOCK = 1024  # of a sparse matrix
 MOST_COUNTED = 256  # classes, where columns of bytes are counted instead of sorted
@@ -59,10 +59,10 @@ class CutRule:
     ----------
     name : {"mdlp", "pkid", "equal-width", "equal-frequency"}
     n_bins : int
-        Number of intervals, of the last two.
+        Number of intervals; for the last two.
     encoding : {"rows", "distinct"}
-        Of "mdlp": whether a cut is coded as one of as many places as there are rows, as Fayyad and
-        Irani do, or as there are different values.
+        For "mdlp": whether a cut is coded as a position between two rows, as by Fayyad and Irani,
+        or between two different values.
     """
 
     name: str
@@ -72,12 +72,11 @@ class CutRule:
     def __post_init__(self) -> None:
         if self.name not in RULES:
             raise ParameterError(f"{self.name!r} is no rule to cut numbers: give one of {RULES}")
-        whole = isinstance(self.n_bins, int | np.integer) and not isinstance(self.n_bins, bool)
-        if not whole or not 1 <= self.n_bins <= MOST_LEVELS:
+        is_whole = isinstance(self.n_bins, int | np.integer) and not isinstance(self.n_bins, bool)
+        if not is_whole or not 1 <= self.n_bins <= MOST_LEVELS:
             raise ParameterError(
                 f"n_bins={self.n_bins!r}: give a whole number from 1 to {MOST_LEVELS}"
             )
-
         if self.encoding not in ENCODINGS:
             raise ParameterError(f"encoding={self.encoding!r}: give 'rows' or 'distinct'")
 
@@ -124,12 +123,14 @@ def learn_cuts(
     Parameters
     ----------
     source : DenseSource or CSCSource
-        Floats or whole numbers. A sparse one is not made dense: a column takes a time that goes
-        with what it stores. Centre and scale of the source have no say.
+        Floats or whole numbers. A sparse one is not made dense: the time for a column is
+        proportional to its stored entries. Centre and scale of the source are ignored.
     y : int64 array of shape (n_rows,), or None
-        Class of every row, from 0; rules without supervision do not look at it.
+        Class of every row, from 0; unsupervised rules ignore it.
     n_classes : int
     rule : CutRule
+    n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def cut_codes(
     ----------
     source : DenseSource
     cuts : Cuts
-        Those of a table with the same columns.
+        Learnt from a table with the same columns.
 
     Returns
     -------
@@ -212,7 +213,7 @@ def cut_sparse(
     Returns
     -------
     codes : uint8 or uint16 array
-        Beside ``source.matrix.data``; entries of columns that the source does not show have 0.
+        Of the entries of ``source.matrix.data``; 0 in columns that are not in the source.
     zero : array of shape (n_features,)
         The code of a zero in each column.
     n_levels : int64 array of shape (n_features,)
@@ -264,7 +265,7 @@ class _Classes:
         return cls(labels, sizes, order, start, by_value, fixed.table, 2.0**-fixed.shift)
 
 
-BlockCuts = tuple[FloatArray, IntArray]  # cut points of some columns, and where those of each end
+BlockCuts = tuple[FloatArray, IntArray]  # cut points of some columns, and the end of each column's
 
 
 def _learn_dense(
@@ -361,7 +362,7 @@ def _is_equal_width(rule: CutRule) -> bool:
 
 
 def _n_bins(rule: CutRule) -> int:
-    """Return the number of intervals; 0 stands for the root of the number of values."""
+    """Return the number of intervals; 0 stands for the square root of the number of values."""
     return 0 if rule.name == "pkid" else int(rule.n_bins)
 
 
@@ -408,7 +409,8 @@ def _limits(values: FloatArray, dtype: type) -> AnyArray:
 def _interval_counts(source: Source, cuts: Cuts) -> IntArray:
     if len(cuts.start) != source.n_features + 1:
         raise ParameterError(
-            f"cut points of {len(cuts.start) - 1} columns, but the table has {source.n_features}"
+            f"cut points of {len(cuts.start) - 1} columns, but the table has {source.n_features}: "
+            "learn them from a table with the same columns"
         )
     return cuts.counts + 1
 

@@ -1,4 +1,4 @@
-r"""Entropies as whole numbers, so that no order of summation shows in them.
+r"""Entropies as whole numbers, which do not depend on the order of summation.
 
 .. math::
 
@@ -6,9 +6,9 @@ r"""Entropies as whole numbers, so that no order of summation shows in them.
     n I(X; Y) = T(n) + \sum_{ij} T(n_{ij}) - \sum_i T(n_i) - \sum_j T(n_j), \qquad
     T(k) = k \log_2 k
 
-T is rounded once to a multiple of 2^-shift and then kept as a 64-bit integer. Integers add up to
-the same in any order: rows, levels, classes, columns and threads may be permuted, and two columns
-that carry the same counts get the same bits. A tie is a tie. Shannon, C. E. (1948), A mathematical
+T is rounded once to a multiple of 2^-shift and stored as a 64-bit integer. Sums of integers are the
+same in any order: rows, levels, classes, columns and threads may be permuted, and two columns with
+the same counts get the same bits, so that ties are exact. Shannon, C. E. (1948), A mathematical
 theory of communication, *Bell System Technical Journal* 27, 379-423.
 """
 
@@ -40,9 +40,9 @@ class FixedPoint:
     ----------
     n : int
     shift : int
-        As large as leaves room for the sum of 4,096 terms n log2 n in 63 bits.
+        The largest with which the sum of 4,096 terms n log2 n fits into 63 bits.
     scale : float
-        ``n 2^shift``: what an integer must be divided by to be an entropy in bits.
+        ``n 2^shift``, the divisor that turns an integer into an entropy in bits.
     table : int64 array of shape (n + 1,)
 
     Examples
@@ -83,8 +83,7 @@ class FixedPoint:
 def drop_rounding_noise(value, n_terms):
     """Return an information of `n_terms` rounded terms, or 0 where rounding alone explains it.
 
-    Independent columns have no information about each other; without this they would be ordered
-    by what rounding left.
+    Otherwise independent columns would be ordered by their rounding errors.
     """
     return 0 if value <= n_terms else value
 
@@ -100,7 +99,7 @@ class ClassInformation:
     entropy : int64 or float64 array
         n H(X).
     class_entropy : int64 or float64 array
-        n H(Y). An entry a column, for spread counts may differ by rounding.
+        n H(Y), an entry a column: with spread counts they may differ by rounding.
     scale : float
     """
 

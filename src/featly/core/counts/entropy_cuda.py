@@ -1,8 +1,8 @@
 """Information of columns about the class, counted on the device.
 
-The twin of :func:`featly.core.counts.entropy.class_information` and
+The CUDA counterpart of :func:`featly.core.counts.entropy.class_information` and
 :func:`featly.core.counts.contingency.chi_squared`: the same whole numbers, and the same sums of
-floats in the same order. Tables of counts stay on the device; what comes back is a number a column.
+floats in the same order. Tables of counts stay on the device; a number a column comes back.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ from featly.core.runtime.parallel import split
 __all__ = ["chi_squared", "class_information", "tables"]
 
 
-MOST_PADDING = 4  # times the words of a plane that words of one class each may take
-PLANE_BYTES = 1 << 30  # of planes that are made to be counted once
+MOST_PADDING = 4  # words of a plane with classes apart, as a multiple of those without
+PLANE_BYTES = 1 << 30  # of planes that are counted once and dropped
 COUNT_BYTES = 1 << 27  # of counts that are on the device at a time
 THREADS = 256
 
@@ -47,15 +47,15 @@ class LevelCounts:
     Attributes
     ----------
     first : int
-        The number of the first column of the block.
+        Number of the first column of the block.
     columns : int32 array or None
-        Which columns of the block; None for those from `offset` on, in order.
+        Positions in the block; None for those from `offset` on, in order.
     offset, n_columns : int
         The columns counted here are ``columns[offset : offset + n_columns]``.
     n_levels : int
     counts : int32 array
     strides : tuple
-        Entries from a level to the next, from a class, and from a column.
+        Entries from a level, a class and a column to the next.
     """
 
     first: int
@@ -79,21 +79,24 @@ class Classes:
     ----------
     layout : DeviceLayout
     padding : float
-        How many times the words that the rows need, this layout has.
+        Words of the layout, as a multiple of those that the rows need.
     """
+
+    n_classes: int
+    n_rows: int
 
     def __init__(self, classes: IntArray, n_classes: int) -> None:
         cupy = xp()
         self.n_rows, self.n_classes = len(classes), n_classes
-        self.sizes = np.bincount(classes, minlength=n_classes)
-        self.classes = cupy.asarray(classes.astype(np.int32))
-        self.device_sizes = cupy.asarray(self.sizes.astype(np.int64))
+        self.sizes: IntArray = np.bincount(classes, minlength=n_classes)
+        self.classes: Any = cupy.asarray(classes.astype(np.int32))
+        self.device_sizes: Any = cupy.asarray(self.sizes.astype(np.int64))
         layout = PlaneLayout.from_classes(classes, n_classes)
-        self.padding = layout.n_words / -(-self.n_rows // 64)
-        self.layout = DeviceLayout.from_layout(layout)
+        self.padding: float = layout.n_words / -(-self.n_rows // 64)
+        self.layout: DeviceLayout = DeviceLayout.from_layout(layout)
 
     def count_part(self, part: Part) -> Iterator[LevelCounts]:
-        """Yield counts of columns in planes, whose layout must be the one here."""
+        """Yield counts of columns in planes of this layout."""
         tile_bytes = 4 * (part.n_planes + 1) * self.n_classes * TILE
         for low, high in split(len(part.data), max(1, COUNT_BYTES // tile_bytes)):
             counts = margins(part, low, high, self.layout)
@@ -114,7 +117,7 @@ class Classes:
             yield LevelCounts(first, columns, start, high - low, n_levels, counts, strides)
 
     def count_block(self, coded: ByteBlock, columns: Any) -> Iterator[LevelCounts]:
-        """Yield counts of some columns of a block, or with None of all, row by row."""
+        """Yield counts of some columns of a block, or of all if None, row by row."""
         n_levels = coded.most_levels(columns)
         m = coded.n_columns if columns is None else len(columns)
         for low, high in split(m, max(1, PLANE_BYTES // self.n_rows)):
@@ -152,12 +155,12 @@ def class_information(codes: CudaCodes, classes: IntArray, n_classes: int) -> Cl
     mutual, entropy = (cupy.zeros(codes.n_features, cupy.int64) for _ in range(2))
     by_class = int(fixed.table[grouping.sizes].sum())
     for _, block_counts in grouping.count_blocks(codes):
-        judge(block_counts, grouping, table, by_class, mutual, entropy)
+        fill_class_information(block_counts, grouping, table, by_class, mutual, entropy)
     class_terms = np.broadcast_to(fixed.table[-1] - by_class, codes.n_features)
     return ClassInformation(to_host(mutual), to_host(entropy), class_terms, fixed.scale)
 
 
-def judge(
+def fill_class_information(
     block_counts: LevelCounts,
     grouping: Classes,
     table: Any,
@@ -166,7 +169,7 @@ def judge(
     entropy: Any,
 ) -> None:
     """Fill in n I(X; Y) and n H(X) of the columns that were counted."""
-    loop = kernel(SOURCE, "judge")
+    loop = kernel(SOURCE, "class_information")
     arguments = (
         table,
         grouping.n_rows,
@@ -204,19 +207,19 @@ def tables(codes: CudaCodes, groups: IntArray, n_groups: int) -> Tables:
     latest: ByteBlock | None = None
     begin = block_tables = cupy.zeros(0, cupy.int64)
 
-    def fetch() -> None:
+    def fetch_tables() -> None:
         if latest is not None:
             low = int(start[latest.first])
             counts[low : low + len(block_tables)] = to_host(block_tables)
 
     for coded, block_counts in grouping.count_blocks(codes):
         if coded is not latest:
-            fetch()
+            fetch_tables()
             block_starts = start[coded.first : coded.first + coded.n_columns + 1]
             begin, latest = cupy.asarray(block_starts - block_starts[0]), coded
             block_tables = cupy.zeros(int(block_starts[-1] - block_starts[0]), cupy.int64)
         loop(*_launch(block_counts, grouping, (begin, coded.table_row, block_tables)))
-    fetch()
+    fetch_tables()
     return Tables(counts, start, n_groups)
 
 
@@ -242,14 +245,14 @@ typedef long long i64;
 
 #define COUNTED const int* counts, i64 to_level, i64 to_class, i64 to_column, i64 n_levels, \
     i64 n_classes, i64 m, const int* columns, i64 offset
-#define COUNT(level, c) (i64)here[(level) * to_level + (c) * to_class]
+#define COUNT(level, c) (i64)own_counts[(level) * to_level + (c) * to_class]
 #define BEGIN \
-    const i64 place = blockIdx.x * (i64)blockDim.x + threadIdx.x; \
-    if (place >= m) return; \
-    const i64 f = columns ? columns[place] : offset + place; \
-    const int* const here = counts + place * to_column;
+    const i64 position = blockIdx.x * (i64)blockDim.x + threadIdx.x; \
+    if (position >= m) return; \
+    const i64 f = columns ? columns[position] : offset + position; \
+    const int* const own_counts = counts + position * to_column;
 
-extern "C" __global__ void judge(
+extern "C" __global__ void class_information(
     COUNTED, const i64* table, i64 n, i64 by_class, i64* mutual, i64* entropy)
 {
     BEGIN
@@ -266,8 +269,8 @@ extern "C" __global__ void judge(
         terms += size > 1;
     }
     // 0 where rounding alone explains it
-    const i64 found = table[n] + cells - levels - by_class;
-    mutual[f] = found <= terms ? 0 : found;
+    const i64 sum = table[n] + cells - levels - by_class;
+    mutual[f] = sum <= terms ? 0 : sum;
     entropy[f] = table[n] - levels;
 }
 
@@ -275,15 +278,15 @@ extern "C" __global__ void pearson(
     COUNTED, const i64* sizes, i64 n, double* statistic, double* freedom)
 {
     BEGIN
-    i64 n_there = 0, n_present = 0;
+    i64 n_occupied = 0, n_present = 0;
     for (i64 c = 0; c < n_classes; c++) n_present += sizes[c] > 0;
     for (i64 level = 0; level < n_levels; level++) {
         i64 size = 0;
         for (i64 c = 0; c < n_classes; c++) size += COUNT(level, c);
-        n_there += size > 0;
+        n_occupied += size > 0;
     }
-    if (n_there < 2 || n_present < 2) return;
-    double found = 0.0;
+    if (n_occupied < 2 || n_present < 2) return;
+    double sum = 0.0;
     for (i64 level = 0; level < n_levels; level++) {
         i64 size = 0;
         for (i64 c = 0; c < n_classes; c++) size += COUNT(level, c);
@@ -292,12 +295,12 @@ extern "C" __global__ void pearson(
             if (sizes[c] == 0) continue;
             // each operation is rounded by itself, as on the CPU
             const double expected = (double)(size * sizes[c]);
-            const double apart = __dsub_rn((double)(COUNT(level, c) * n), expected);
-            found = __dadd_rn(found, __ddiv_rn(__dmul_rn(apart, apart), expected));
+            const double difference = __dsub_rn((double)(COUNT(level, c) * n), expected);
+            sum = __dadd_rn(sum, __ddiv_rn(__dmul_rn(difference, difference), expected));
         }
     }
-    statistic[f] = __ddiv_rn(found, (double)n);
-    freedom[f] = (double)((n_there - 1) * (n_present - 1));
+    statistic[f] = __ddiv_rn(sum, (double)n);
+    freedom[f] = (double)((n_occupied - 1) * (n_present - 1));
 }
 
 extern "C" __global__ void scatter(COUNTED, const i64* start, const int* table_row, i64* out)

@@ -1,6 +1,6 @@
 """Loops that cut columns into equal intervals, and that code numbers by cut points.
 
-The rules are told in :mod:`featly.core.counts.discretise`, which calls these.
+The rules are described in :mod:`featly.core.counts.discretise`, which calls these loops.
 """
 
 import numpy as np
@@ -18,13 +18,13 @@ __all__ = [
 
 # mypy: disable-error-code="no-untyped-def"
 
-FEW_CUTS = 64  # up to so many, comparing with every one beats a search by halves
+FEW_CUTS = 64  # up to so many, comparing with each of them beats a bisection
 CHUNK = 4096  # rows that stay in the nearest cache
 
 
 @kernel
 def _width_cuts(low, high, n_bins, cut_points, at):
-    """Write cut points at the same distance; return where they end."""
+    """Write equidistant cut points; return where they end."""
     begin = at
     step = (high - low) / n_bins
     for j in range(1, n_bins):
@@ -38,7 +38,7 @@ def _width_cuts(low, high, n_bins, cut_points, at):
 
 @kernel
 def width_columns(low, high, n_bins, cut_points, ends):
-    """Write cut points of columns with these extremes; `ends` has the end of each column's."""
+    """Write cut points of columns with these extremes; `ends` gets the end of each column's."""
     at = np.int64(0)
     for f in range(len(low)):
         at = _width_cuts(low[f], high[f], n_bins, cut_points, at)
@@ -49,7 +49,7 @@ def width_columns(low, high, n_bins, cut_points, ends):
 def _frequency_cuts(value, upto, m, n_bins, cut_points, at):
     """Write the cut points between m different rising values; return where they end.
 
-    `upto` tells how many rows have at most each value.
+    `upto` is the number of rows with at most each value.
     """
     if m < 2:
         return at
@@ -157,7 +157,7 @@ def code_tile(tile, features, limits, start, codes):
 def _below(limits, low, high, x):
     """Return how many of some rising numbers are below x."""
     position, size = low, high - low
-    while size > 0:  # halves without a jump that must be guessed
+    while size > 0:  # a bisection without branches to mispredict
         half = (size + 1) // 2
         position += half if limits[position + half - 1] < x else 0
         size -= half
@@ -166,7 +166,7 @@ def _below(limits, low, high, x):
 
 @kernel
 def code_stored(data, indptr, columns, cuts, start, lo, hi, codes, zero):
-    """Write the codes of what a sparse matrix stores, and of its zeros."""
+    """Write the codes of the stored entries of a sparse matrix, and of its zeros."""
     for f in range(lo, hi):
         low, high = start[f], start[f + 1]
         zero[f] = 1 + _below(cuts, low, high, 0.0)

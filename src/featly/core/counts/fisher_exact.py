@@ -7,14 +7,14 @@ A table x with rows r and columns c has the probability :math:`e^{v(x)} \prod_i 
 
     v(x) = \sum_j \Big( \log c_j! - \sum_i \log x_{ij}! \Big)
 
-of which every column has its share. Wanted is the sum of :math:`e^v` over the tables with v up to a
-limit; all sums are kept as logarithms, so that none underflows.
+a sum over columns. The p-value is a sum of :math:`e^v` over the tables with v up to a limit; all
+sums are logarithms, so that none underflows.
 
-- 2 x 2: v rises and falls, so what counts are two tails. 2 x 3: the same for every count in the
+- 2 x 2: v rises and then falls, so the sum has two tails. 2 x 3: the same for every count in the
   smallest column.
-- Larger: the columns are put into two halves. For each, all partial tables are listed by the
-  margins that they use up (a *node*) and by value, equal ones merged; then every pair of partial
-  tables that make a whole is counted at once, as both lists are sorted. The merging is that of
+- Larger: the columns are divided into two halves. For each, all partial tables are listed by the
+  margins that they use up (a *node*) and by value, equal ones merged; then the pairs of partial
+  tables that make a whole table are counted together, as both lists are sorted. The merging is of
   Mehta, C. R. and Patel, N. R. (1983), A network algorithm for performing Fisher's exact test in
   r x c contingency tables, *J. Amer. Statist. Assoc.* 78, 427-434.
 """
@@ -40,7 +40,7 @@ def exact_tail(
     """Return log of the sum of ``exp(v)`` over the tables with v <= limit, for some limits.
 
     None where more than `MOST_PARTIAL_TABLES` would have to be listed for a half, which depends on
-    the margins alone. Rows are best those of which there are fewer, the largest first.
+    the margins alone. It is fastest where `rows` is the shorter margin, the largest first.
 
     Examples
     --------
@@ -53,14 +53,14 @@ def exact_tail(
     >>> np.exp(total).round(9).tolist()
     [10.0]
     """
-    # rows but the largest say which margins are used up: the digits of a number
+    # a node is a number; its digits are the used margins of all rows but the largest
     sizes = (rows[1:] + 1).astype(np.float64)
     if sizes.prod() > MOST_PARTIAL_TABLES:
         return None
     n_nodes = int(sizes.prod())
     stride = np.concatenate([[0, 1], np.cumprod(rows[1:] + 1)[:-1]]).astype(np.int64)
     halves: tuple[list[int], list[int]] = ([], [])
-    work = [0.0, 0.0]  # logarithms of how many partial tables there may be
+    work = [0.0, 0.0]  # logarithms of bounds on the numbers of partial tables
     for column in columns:
         smaller = int(work[1] < work[0])
         halves[smaller].append(int(column))
@@ -73,7 +73,9 @@ def exact_tail(
         if len(partial[0]) == 0:
             return None
         lists.append(partial)
-    return _sum_whole_tables(*lists[0], *lists[1], int((rows * stride).sum()), limits)
+    whole = int((rows * stride).sum())
+    log_sums: FloatArray = _sum_whole_tables(*lists[0], *lists[1], whole, limits)
+    return log_sums
 
 
 @kernel
@@ -141,7 +143,7 @@ def _two_rows(rows, columns, n, log_probability, lf):
     whole = lf[n] - lf[row] - lf[n - row]
     limit = log_probability + whole + TIE
     peak, summed = -np.inf, 0.0
-    for x in range(min(small, row) + 1):  # the rest fits the others, which hold most of n
+    for x in range(min(small, row) + 1):  # the two larger columns can take the others
         small_term = lf[small] - lf[x] - lf[small - x]
         term = small_term + _two_columns(large, middle, row - x, limit - small_term, lf)
         if term > peak:
@@ -157,7 +159,7 @@ def _two_rows(rows, columns, n, log_probability, lf):
 def _two_columns(first, second, row, limit, lf):
     """Return log of the sum of ``C(first, x) C(second, row - x)`` where its log is <= limit.
 
-    The terms rise up to the mode and fall after it: what counts is a tail on either side.
+    The terms rise up to the mode and fall after it, so the sum has a tail on either side.
     """
     low, high = max(0, row - second), min(first, row)
     mode = ((row + 1) * (first + 1)) // (first + second + 2)
@@ -197,8 +199,8 @@ def _two_columns(first, second, row, limit, lf):
 def _partial_tables(columns, rows, stride, n_nodes, lf, most):
     """List all ways to fill some columns: (first, value, ways); empty arrays if too many.
 
-    Those that use up the same of every row are together at ``first[node]:first[node + 1]``,
-    sorted by `value`, the log of ``prod_j c_j! / prod_ij x_ij!``; `ways` many have the same.
+    Those that use up the same of every row are at ``first[node]:first[node + 1]``, sorted by
+    `value`, the log of ``prod_j c_j! / prod_ij x_ij!``; `ways` of them have that value.
     """
     node, value, ways = np.zeros(1, np.int64), np.zeros(1), np.ones(1)
     first = np.zeros(n_nodes + 1, np.int64)
@@ -228,7 +230,7 @@ def _partial_tables(columns, rows, stride, n_nodes, lf, most):
                         new_node[count] += x[i] * stride[i]
                         new_value[count] -= lf[x[i]]
                     count += 1
-                i = 1  # count up: the first row that can take one more, those before start anew
+                i = 1  # count up: the first row that can take one more; earlier ones are set to 0
                 while i < len(rows):
                     x[i] += 1
                     placed += 1
@@ -256,8 +258,8 @@ def _merge_equal(node, value, ways, first):
     position = first.copy()
     sorted_value, sorted_ways = np.empty(count), np.empty(count)
     for k in range(count):
-        to = position[node[k]]
-        sorted_value[to], sorted_ways[to] = value[k], ways[k]
+        target = position[node[k]]
+        sorted_value[target], sorted_ways[target] = value[k], ways[k]
         position[node[k]] += 1
     n_merged = 0
     for k in range(len(first) - 1):
@@ -268,11 +270,8 @@ def _merge_equal(node, value, ways, first):
             if n_merged > first[k] and sorted_value[at] - value[n_merged - 1] < SAME:
                 ways[n_merged - 1] += sorted_ways[at]
             else:
-                node[n_merged], value[n_merged], ways[n_merged] = (
-                    k,
-                    sorted_value[at],
-                    sorted_ways[at],
-                )
+                node[n_merged] = k
+                value[n_merged], ways[n_merged] = sorted_value[at], sorted_ways[at]
                 n_merged += 1
     first[-1] = n_merged
     return n_merged
@@ -280,7 +279,7 @@ def _merge_equal(node, value, ways, first):
 
 @kernel
 def _sort(keys, values):
-    """Sort `keys` and `values` along by Shell's method (numba's takes seconds to compile)."""
+    """Sort `keys`, and `values` with them, by Shell's method (numba's takes seconds to compile)."""
     n = len(keys)
     step = 1
     while step < n // 3:

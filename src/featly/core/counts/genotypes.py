@@ -1,8 +1,8 @@
 """Unpacking of genotypes of two bits into bytes.
 
 A byte of a PLINK ``.bed`` file has four of them, the first in the lowest bits. They become the four
-bytes of a word by shifts and masks, which the compiler does for many words at a time: 27 thousand
-million genotypes a second. Results looked up in a table are four thousand million.
+bytes of a word by shifts and masks, which the compiler does for many words at a time: 27 billion
+genotypes a second, against four billion by a table of results.
 """
 
 import numpy as np

@@ -1,18 +1,19 @@
-r"""Counts of columns against one column, row by row: where bit-planes do not serve.
+r"""Counts of columns against one column, row by row, where bit-planes cannot be used.
 
 Columns of many levels would need too many planes. The sum of :math:`T(n_{ij})` over all cells is
 built up while counting, by :math:`T(k + 1) - T(k)` for every row, so that no cell has to be visited
 afterwards, however many there are.
 
-Missing values that are spread over the levels make counts that are not whole. With F the levels of
-f among the rows where f is there, S those of s, N the counts where both are, and 0 for missing,
+Counts are not whole where missing values are spread over the levels. With level 0 for missing
+values, :math:`F_i` the rows at level i of f, F the rows where f is known, :math:`S_j` and S the
+same of s, :math:`N_{ij}` the rows at both levels and N the rows where both are known,
 
 .. math::
 
     n_{ijc} = N_{ijc} + \frac{F_i}{F} N_{0jc} + \frac{S_j}{S} N_{i0c} + \frac{N_{ij}}{N} N_{00c}
 
-which is what Weka's CfsSubsetEval does to a table of two columns, here by class. Where no row has
-both, the last fraction is that of two independent columns.
+as in Weka's CfsSubsetEval for a table of two columns, here by class. Where N is 0, the last
+fraction is that of two independent columns.
 """
 
 import numpy as np
@@ -42,7 +43,14 @@ class WideColumns:
     classes : int64 array of shape (n_rows,)
     n_classes : int
         1 where classes do not matter.
+    n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
     """
+
+    n_classes: int
+    classes: IntArray
+    features: IntArray
+    codes: AnyArray
 
     def __init__(
         self,
@@ -55,15 +63,17 @@ class WideColumns:
         self.codes, self.features = codes, features
         self.classes, self.n_classes = classes, n_classes
         self.n_jobs = n_jobs
-        self.most = int(codes.max(initial=0))
-        self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
+        self.most: int = int(codes.max(initial=0))
+        self.blocks: list[tuple[int, int]] = split(
+            len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1]))
+        )
 
     def arrays(self) -> dict[str, AnyArray]:
         """Return the arrays from which these columns can be made again."""
         return {"codes": self.codes, "features": self.features}
 
     def levels(self, feature: int) -> IntArray | None:
-        """Return the codes of one column; None where it is not here."""
+        """Return the codes of one column; None if it is not among these."""
         positions = np.flatnonzero(self.features == feature)
         return self.codes[positions[0]].astype(np.int64) if len(positions) else None
 
@@ -104,7 +114,14 @@ class SpreadColumns:
         The largest code of each.
     classes : int64 array of shape (n_rows,)
     n_classes : int
+    n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
     """
+
+    n_classes: int
+    classes: IntArray
+    n_levels: IntArray
+    codes: AnyArray
 
     def __init__(
         self,
@@ -117,14 +134,16 @@ class SpreadColumns:
         self.codes, self.n_levels = codes, n_levels
         self.classes, self.n_classes = classes, n_classes
         self.n_jobs = n_jobs
-        self.blocks = split(len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1])))
+        self.blocks: list[tuple[int, int]] = split(
+            len(codes), max(1, BLOCK_VALUES // max(1, codes.shape[1]))
+        )
 
     def fill_information(
         self, other: int, factor: float, redundancy: IntArray, conditional: IntArray
     ) -> None:
-        """Fill in I(f; s) and I(f; y | s) of every column f and one column s.
+        """Fill in n I(f; s) and n I(f; y | s) of every column f and column s = `other`.
 
-        In units of ``1 / factor`` bits times the number of rows.
+        The unit is ``1 / factor`` bits.
         """
 
         def count_block(block: tuple[int, int]) -> None:
@@ -139,32 +158,34 @@ class SpreadColumns:
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
 def _count_columns(
-    codes, features, order, ends, n_classes, most, steps, own, offset, given_offset, bits, lo, hi,
-    redundancy, conditional,
+    codes, features, order, ends, n_classes, most, steps, own, offset, conditional_offset, bits, lo,
+    hi, redundancy, conditional,
 ):  # fmt: skip
-    """Count columns against another; `order` has the rows by it and by class."""
-    together = np.zeros(most + 1, np.int64)
-    by_class = np.zeros(most + 1, np.int64)
+    """Count columns against another; `order` has the rows sorted by it and by class."""
+    joint_counts = np.zeros(most + 1, np.int64)
+    class_counts = np.zeros(most + 1, np.int64)
     for k in range(lo, hi):
         column = codes[k]
         f = features[k]
-        joint = 0
+        joint_sum = 0
         conditional_sum = 0
         for first in range(0, len(ends) - 1, n_classes):
             for part in range(first, first + n_classes):
                 for i in range(ends[part], ends[part + 1]):
                     level = column[order[i]]
-                    joint += steps[together[level]]
-                    together[level] += 1
-                    conditional_sum += steps[by_class[level]]
-                    by_class[level] += 1
+                    joint_sum += steps[joint_counts[level]]
+                    joint_counts[level] += 1
+                    conditional_sum += steps[class_counts[level]]
+                    class_counts[level] += 1
                 for i in range(ends[part], ends[part + 1]):
-                    by_class[column[order[i]]] = 0
+                    class_counts[column[order[i]]] = 0
             for i in range(ends[first], ends[first + n_classes]):
-                together[column[order[i]]] = 0
-        redundancy[f] = round_information(joint + offset - own[f], bits)
+                joint_counts[column[order[i]]] = 0
+        redundancy[f] = round_information(joint_sum + offset - own[f], bits)
         if n_classes > 1:
-            conditional[f] = round_information(conditional_sum - joint + given_offset, bits)
+            conditional[f] = round_information(
+                conditional_sum - joint_sum + conditional_offset, bits
+            )
 
 
 @kernel
@@ -181,8 +202,8 @@ def _count_spread(
     own_sizes = np.empty(most + 1)
     other_sizes = np.empty(n_others)
     for f in range(lo, hi):
-        n_mine = n_levels[f] + 1
-        counts[:n_mine] = 0.0
+        n_own = n_levels[f] + 1
+        counts[:n_own] = 0.0
         own_sizes[:] = 0.0
         other_sizes[:] = 0.0
         column = codes[f]
@@ -192,11 +213,11 @@ def _count_spread(
             own_sizes[column[i]] += 1.0
             other_sizes[other_column[i]] += 1.0
             n_complete += 1.0 if column[i] > 0 and other_column[i] > 0 else 0.0
-        if own_sizes[0] == n or other_sizes[0] == n:  # a column without any value tells nothing
+        if own_sizes[0] == n or other_sizes[0] == n:  # a column without any value
             redundancy[f] = 0
-            conditional[f] = _class_information(own_sizes, counts, n_mine, n_others, factor)
+            conditional[f] = _class_information(own_sizes, counts, n_own, n_others, factor)
             continue
-        for i in range(1, n_mine):
+        for i in range(1, n_own):
             share = own_sizes[i] / (n - own_sizes[0])
             for j in range(1, n_others):
                 other_share = other_sizes[j] / (n - other_sizes[0])
@@ -212,11 +233,11 @@ def _count_spread(
                         + other_share * counts[i, 0, c]
                         + joint_share * counts[0, 0, c]
                     )
-        redundancy[f], conditional[f] = _informations(counts, n_mine, n_others, n_classes, factor)
+        redundancy[f], conditional[f] = _informations(counts, n_own, n_others, n_classes, factor)
 
 
 @kernel
-def _informations(counts, n_mine, n_others, n_classes, factor):
+def _informations(counts, n_own, n_others, n_classes, factor):
     """Return n I(f; s) and n I(f; y | s) of a table whose first row and column are left out."""
     whole = 0.0
     own_levels = 0.0
@@ -224,7 +245,7 @@ def _informations(counts, n_mine, n_others, n_classes, factor):
     by_class = 0.0
     other_levels = 0.0
     other_levels_by_class = 0.0
-    for i in range(1, n_mine):
+    for i in range(1, n_own):
         size = 0.0
         for j in range(1, n_others):
             cell = 0.0
@@ -239,7 +260,7 @@ def _informations(counts, n_mine, n_others, n_classes, factor):
         size = 0.0
         for c in range(n_classes):
             cell = 0.0
-            for i in range(1, n_mine):
+            for i in range(1, n_own):
                 cell += counts[i, j, c]
             other_levels_by_class += xlogx(cell)
             size += cell
@@ -256,7 +277,7 @@ def _units(value, factor):
 
 
 @kernel
-def _class_information(own_sizes, counts, n_mine, n_others, factor):
+def _class_information(own_sizes, counts, n_own, n_others, factor):
     """Return n I(f; y) of a column beside one without any value; 0 where it has none itself."""
     n_classes = counts.shape[2]
     n = own_sizes.sum()
@@ -265,7 +286,7 @@ def _class_information(own_sizes, counts, n_mine, n_others, factor):
     levels = 0.0
     cells = 0.0
     classes = np.zeros(n_classes)
-    for i in range(1, n_mine):
+    for i in range(1, n_own):
         share = own_sizes[i] / (n - own_sizes[0])
         size = 0.0
         for c in range(n_classes):

@@ -1,8 +1,8 @@
 """Columns of many levels on the device, as bytes: counted row by row.
 
-The twin of :mod:`featly.core.counts.histograms`. The sum of T(k) = k log2 k over all cells is built
-up while counting, by T(k + 1) - T(k) for every row that comes to a cell of k rows: whole numbers,
-which add up to the same whichever thread comes first.
+The CUDA counterpart of :mod:`featly.core.counts.histograms`. The sum of T(k) = k log2 k over all
+cells is built up while counting, by T(k + 1) - T(k) for every row added to a cell of k rows. These
+are whole numbers, so the sum does not depend on the order of threads.
 """
 
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class WideColumns:
     Attributes
     ----------
     first : int
-        The number of the first column of the block that they are from.
+        Number of the first column of their block.
     columns : int32 array or None
-        Which columns of the block; None for all.
+        Positions in the block; None for all.
     n_columns : int
     n_levels : int
         More than the largest level of any.
@@ -51,7 +51,7 @@ class RowOrder:
     ----------
     order : int32 array of shape (n_rows,)
     ends : int32 array of shape (n_levels * n_classes + 1,)
-        Where the rows of a level and class end.
+        End of the rows of each level and class.
     """
 
     order: Any
@@ -67,7 +67,7 @@ class RowOrder:
         return RowOrder(cupy.argsort(key).astype(cupy.int32), ends)
 
 
-def information(
+def fill_information(
     wide: WideColumns,
     levels: Any,
     other: ConditioningColumn,
@@ -106,19 +106,19 @@ typedef long long i64;
 extern "C" __global__ void histogram(
     const u8* levels, i64 n, i64 n_levels, const int* classes, i64 n_classes, int* counts)
 {
-    const u8* const mine = levels + blockIdx.x * n;
-    int* const here = counts + blockIdx.x * n_levels * n_classes;
+    const u8* const own_levels = levels + blockIdx.x * n;
+    int* const own_counts = counts + blockIdx.x * n_levels * n_classes;
     for (i64 row = threadIdx.x; row < n; row += blockDim.x)
-        atomicAdd(here + mine[row] * n_classes + classes[row], 1);
+        atomicAdd(own_counts + own_levels[row] * n_classes + classes[row], 1);
 }
 
-__device__ i64 settle(i64 value, i64 bits)
+__device__ i64 round_information(i64 value, i64 bits)
 {
-    const i64 found = (value + ((1LL << bits) >> 1)) >> bits;
-    return found > NOISE ? found : 0;
+    const i64 rounded = (value + ((1LL << bits) >> 1)) >> bits;
+    return rounded > NOISE ? rounded : 0;
 }
 
-// A warp a column: it visits the rows of a level of the other column, class by class.
+// Visit the rows of each level of the other column, class by class, with a warp a column.
 extern "C" __global__ void visit(
     const u8* levels, i64 n, i64 m, const int* column, const int* order, const int* ends,
     i64 n_others, i64 n_classes, const i64* steps, const i64* own, const i64* added, i64 bits,
@@ -126,32 +126,32 @@ extern "C" __global__ void visit(
 {
     __shared__ int counters[8][2][256];
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    int* const together = counters[warp][0];
-    int* const by_class = counters[warp][1];
-    for (int k = lane; k < 256; k += 32) together[k] = by_class[k] = 0;
+    int* const joint_counts = counters[warp][0];
+    int* const class_counts = counters[warp][1];
+    for (int k = lane; k < 256; k += 32) joint_counts[k] = class_counts[k] = 0;
     __syncwarp();
-    const i64 place = blockIdx.x * (i64)8 + warp;
-    if (place >= m) return;
-    const u8* const mine = levels + place * n;
+    const i64 position = blockIdx.x * (i64)8 + warp;
+    if (position >= m) return;
+    const u8* const own_levels = levels + position * n;
     i64 joint = 0, given = 0;
     for (i64 other = 0; other < n_others; other++) {
         const int* const parts = ends + other * n_classes;
         for (i64 c = 0; c < n_classes; c++) {
             for (int i = parts[c] + lane; i < parts[c + 1]; i += 32) {
-                const int level = mine[order[i]];
-                joint += steps[atomicAdd(together + level, 1)];
-                if (BY_CLASS) given += steps[atomicAdd(by_class + level, 1)];
+                const int level = own_levels[order[i]];
+                joint += steps[atomicAdd(joint_counts + level, 1)];
+                if (BY_CLASS) given += steps[atomicAdd(class_counts + level, 1)];
             }
             if (BY_CLASS) {
                 __syncwarp();
                 for (int i = parts[c] + lane; i < parts[c + 1]; i += 32)
-                    by_class[mine[order[i]]] = 0;
+                    class_counts[own_levels[order[i]]] = 0;
                 __syncwarp();
             }
         }
         __syncwarp();
         for (int i = parts[0] + lane; i < parts[n_classes]; i += 32)
-            together[mine[order[i]]] = 0;
+            joint_counts[own_levels[order[i]]] = 0;
         __syncwarp();
     }
     for (int step = 16; step > 0; step >>= 1) {
@@ -159,9 +159,9 @@ extern "C" __global__ void visit(
         given += __shfl_xor_sync(0xffffffffu, given, step);
     }
     if (lane == 0) {
-        const i64 f = column ? column[place] : place;
-        if (redundancy) redundancy[f] = settle(joint + added[0] - own[f], bits);
-        if (BY_CLASS) conditional[f] = settle(given - joint + added[1], bits);
+        const i64 f = column ? column[position] : position;
+        if (redundancy) redundancy[f] = round_information(joint + added[0] - own[f], bits);
+        if (BY_CLASS) conditional[f] = round_information(given - joint + added[1], bits);
     }
 }
 """

@@ -6,16 +6,16 @@ r"""Cut points by the principle of the shortest description.
     long as } |S| H(S) - \sum_i |S_i| H(S_i) > \log_2(|S| - 1) + \log_2(3^k - 2) -
     k H(S) + k_1 H(S_1) + k_2 H(S_2)
 
-with H the entropy of the classes in bits, |S| the number of rows (of different values, where a cut
-is coded by the places that there are for it, as Weka's `-E` does) and k, k_1, k_2 the numbers of
-classes that occur in S, S_1 and S_2; then go on in both parts. Fayyad, U. M. and Irani, K. B.
-(1993), Multi-interval discretization of continuous-valued attributes for classification learning,
-*IJCAI-93*, 1022-1027.
+with H the entropy of the classes in bits, |S| the number of rows (or of different values, if a cut
+is coded as a position between those, as by Weka's ``-E``) and k, k_1, k_2 the numbers of classes
+that occur in S, S_1 and S_2; then both parts are cut in the same way. Fayyad, U. M. and Irani, K.
+B. (1993), Multi-interval discretization of continuous-valued attributes for classification
+learning, *IJCAI-93*, 1022-1027.
 
 Entropies are whole numbers (:mod:`featly.core.counts.entropy`), so the order of rows, the names of
 classes and the number of threads change nothing. A cut is in the middle between two values; the
-lowest of equally good ones is taken. Inside a stretch of values that all belong to one class no cut
-can be best (theorem 1 of the paper), so none is tried there.
+lowest of equally good ones is taken. No cut inside a stretch of values of one class can be best
+(theorem 1 of the paper), so none is tried there.
 
 The packages that offer this are wrong or do not build, hence a loop of our own. The values of every
 class are sorted on their own, as plain numbers, and the sorted runs are merged: plain numbers sort
@@ -72,7 +72,7 @@ def _merge_pairs(bound, n_runs, value, label, value_out, label_out):
 
 @kernel
 def _merge(bound, n_runs, value, label, spare_value, spare_label):
-    """Merge sorted runs that lie one after the other into one; the arrays may change places."""
+    """Merge consecutive sorted runs into one; the arrays may be swapped."""
     while n_runs > 1:
         n_runs = _merge_pairs(bound, n_runs, value, label, spare_value, spare_label)
         value, spare_value = spare_value, value
@@ -82,11 +82,11 @@ def _merge(bound, n_runs, value, label, spare_value, spare_label):
 
 @kernel
 def sort_stored(data, indices, low, high, labels, zeros, bound, value, label, spare, spare_label):
-    """Sort what a sparse column stores, with the labels of its rows; zeros are counted.
+    """Sort the stored entries of a sparse column, with the labels of its rows; count zeros.
 
-    `zeros` holds the sizes of the classes, from which stored values are taken away. Returned are
-    the number of values that are neither zero nor missing, the number of negative ones, and the
-    arrays, which may have changed places.
+    `zeros` has the sizes of the classes, from which entries that are not zero are subtracted.
+    Returned are the number of values that are neither zero nor missing, the number of negative
+    ones, and the arrays, which may have been swapped.
     """
     m, n_runs, negative = np.int64(0), np.int64(0), np.int64(0)
     for position in range(low, high):
@@ -113,14 +113,14 @@ def sort_stored(data, indices, low, high, labels, zeros, bound, value, label, sp
 def _stretches(value, label, weight, n_values, label_out, weight_out, cut_out, upto_out):
     """Sum up neighbours between which no cut can be best.
 
-    A stretch is one class and how many rows of it; `cut_out` is the cut point behind a stretch,
-    NaN where there is none because the next one has the same value; `upto_out` counts the
-    different values up to it.
+    A stretch is one class and a number of rows; `cut_out` is the cut point after a stretch, NaN
+    where there is none because the next one has the same value; `upto_out` counts the different
+    values up to its end.
     """
     m = 0  # stretches so far
-    first = 0  # the first stretch of the present value
+    first = 0  # the first stretch of the current value
     pure = False  # whether everything since the last possible cut is of one class
-    last = 0.0  # the value before the present one
+    last = 0.0  # the value before the current one
     i = 0
     n_different = 0
     while i < n_values:
@@ -150,7 +150,7 @@ def _stretches(value, label, weight, n_values, label_out, weight_out, cut_out, u
 
 @kernel
 def _bits_of_classes(k):
-    """Return ``log2(3^k - 2)``, also where 3^k is larger than any number."""
+    """Return ``log2(3^k - 2)``, also where 3^k overflows."""
     return math.log2(3.0**k - 2.0) if k < 30 else k * math.log2(3.0)
 
 
@@ -166,7 +166,7 @@ def _count_classes(label, weight, low, high, counts):
 
 @kernel
 def _entropy(counts, total, table):
-    """Return n H in fixed point, and how many classes there are."""
+    """Return n H in fixed point, and how many classes occur."""
     entropy = table[total]
     present = 0
     for c in range(len(counts)):
@@ -177,7 +177,7 @@ def _entropy(counts, total, table):
 
 @kernel
 def _best_cut(label, weight, cut, low, high, n, table, whole, present, left, right):
-    """Return the stretch behind which to cut, -1 if nothing is gained, and what is left of n H.
+    """Return the stretch after which to cut, -1 if no cut helps, and n H after the cut.
 
     `right` holds the counts of all classes. Two values differ only if rounding cannot explain it.
     """
@@ -204,15 +204,16 @@ def _best_cut(label, weight, cut, low, high, n, table, whole, present, left, rig
 
 @kernel
 def _is_accepted(
-    label, weight, low, best, high, n, n_places, table, unit, whole, remaining, present, left, right
-):
-    """Return whether the cut behind stretch `best`, one of `n_places`, shortens the description."""
+    label, weight, low, best, high, n, n_positions, table, unit, whole, remaining, present, left,
+    right,
+):  # fmt: skip
+    """Return whether a cut after stretch `best`, of `n_positions`, shortens the description."""
     n_left = _count_classes(label, weight, low, best + 1, left)
     n_right = _count_classes(label, weight, best + 1, high, right)
     inside_left, present_left = _entropy(left, n_left, table)
     inside_right, present_right = _entropy(right, n_right, table)
     price = (
-        math.log2(n_places)
+        math.log2(n_positions)
         + _bits_of_classes(present)
         - unit
         * (
@@ -226,7 +227,7 @@ def _is_accepted(
 
 @kernel
 def _split(label, weight, cut, upto, m, by_value, table, unit, left, right, stack, is_cut):
-    """Mark in `is_cut` the stretches behind which there is a cut."""
+    """Mark in `is_cut` the stretches after which there is a cut."""
     is_cut[:m] = False
     stack[0], stack[1] = 0, m
     top = 2
@@ -240,11 +241,11 @@ def _split(label, weight, cut, upto, m, by_value, table, unit, left, right, stac
         best, remaining = _best_cut(
             label, weight, cut, low, high, n, table, whole, present, left, right
         )
-        n_places = n - 1.0
+        n_positions = n - 1.0
         if by_value:
-            n_places = upto[high - 1] - (upto[low - 1] if low > 0 else 0) - 1.0
+            n_positions = upto[high - 1] - (upto[low - 1] if low > 0 else 0) - 1.0
         if best >= 0 and _is_accepted(
-            label, weight, low, best, high, n, n_places, table, unit, whole, remaining, present,
+            label, weight, low, best, high, n, n_positions, table, unit, whole, remaining, present,
             left, right,
         ):  # fmt: skip
             is_cut[best] = True
@@ -286,22 +287,22 @@ def _is_hopeless(
     """Return whether no cut between two sorted classes can be accepted.
 
     Where i values of one class and j of the other are below a cut, the parts have
-    ``T(i + j) + T(n - i - j) - T(i) - T(n_1 - i) - T(j) - T(n_2 - j)``: the places of a merge are
-    all that is needed. The price is at least ``log2(places) + log2 7 - 2 H``. Most columns of a
-    wide table end here.
+    ``T(i + j) + T(n - i - j) - T(i) - T(n_1 - i) - T(j) - T(n_2 - j)``, which merging the classes
+    gives. The price is at least ``log2(n_positions) + log2 7 - 2 H``. Most columns of a wide table
+    need no more than this.
     """
     n = n_first + n_second
     whole = table[n] - table[n_first] - table[n_second]
     best = whole
     i, j = 0, 0
     last = min(first[0], second[0])
-    n_places = 0.0 if by_value else n - 1.0  # a lower bound, where it is the different values
+    n_positions = 0.0 if by_value else n - 1.0  # for values a lower bound, counted below
     while i < n_first and j < n_second:
         later = second[j] < first[i]
         x = second[j] if later else first[i]
         value = halves[i + j] - halves_first[i] - halves_second[j]
         best = min(best, value if last < x else best)
-        n_places += by_value and last < x
+        n_positions += by_value and last < x
         last = x
         j += later
         i += not later
@@ -309,8 +310,8 @@ def _is_hopeless(
     if last < x:
         best = min(best, halves[i + j] - halves_first[i] - halves_second[j])
     gain = unit * (whole - best + 12)  # 12: what rounding may explain
-    n_places = max(n_places, 1.0)
-    return gain <= math.log2(n_places) + math.log2(7.0) - 2.0 * unit * (whole / n)
+    n_positions = max(n_positions, 1.0)
+    return gain <= math.log2(n_positions) + math.log2(7.0) - 2.0 * unit * (whole / n)
 
 
 # ---- whole tiles ----------------------------------------------------------------------------
@@ -321,7 +322,7 @@ def mdlp_runs(tile, run_start, by_value, table, unit, cut_points, ends):
     Parameters
     ----------
     tile : float32 or float64 array of shape (n_columns, n_rows)
-        Class c has the places ``run_start[c]:run_start[c + 1]``, its values rising, NaN last.
+        Class c is at ``run_start[c]:run_start[c + 1]``, its values rising, NaN last.
     by_value : bool
         Whether a cut is coded by the number of different values, not of rows.
     table, unit
@@ -396,7 +397,7 @@ def _count_known(column):
 def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, cut_points, ends):
     """Write cut points of columns of whole numbers of one byte, by counting.
 
-    `tile` is of uint8, `lowest` what its 0 stands for; rows are in any order.
+    `tile` is of uint8, `lowest` the number that its 0 stands for; rows are in any order.
     """
     size = 256 * n_classes
     value, label, weight = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
@@ -407,11 +408,11 @@ def mdlp_bytes(tile, lowest, labels, n_classes, by_value, table, unit, cut_point
     counts = np.zeros((256, n_classes), np.int64)
     at = np.int64(0)
     for f in range(len(tile)):
-        smallest, largest = 255, 0
+        smallest, largest = np.int64(255), np.int64(0)
         for i in range(tile.shape[1]):
-            x = np.int64(tile[f, i])
-            smallest, largest = min(smallest, x), max(largest, x)
-            counts[x, labels[i]] += 1
+            byte = np.int64(tile[f, i])
+            smallest, largest = min(smallest, byte), max(largest, byte)
+            counts[byte, labels[i]] += 1
         m = np.int64(0)
         for x in range(smallest, largest + 1):
             for c in range(n_classes):
@@ -444,7 +445,7 @@ def mdlp_stored(
 ):
     """Write cut points of columns `lo` to `hi` of a sparse matrix.
 
-    Time goes with what is stored: zeros enter as one value with the counts of its classes.
+    Time is proportional to the stored entries: zeros are one value with counts by class.
     """
     k, most = len(class_sizes), 0
     for f in range(lo, hi):

@@ -1,8 +1,7 @@
-"""Codes of columns that lie on disk: a range of them is coded when it is read.
+"""Codes of columns on disk: a range of them is coded when it is read.
 
-What a coding must know of a column beyond the column itself, its cut points, is learnt the first
-time and kept. Levels that no row has differ between a range and a table in memory; nothing that is
-counted depends on them.
+Cut points are learnt when a range is read for the first time, and cached. Empty levels may differ
+between a range and a table in memory; no count depends on them.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from featly.core.sources import DenseSource, StreamedSource
 __all__ = ["InfiniteError", "StreamedCodes", "range_columns"]
 
 
-RANGE_VALUES = 1 << 23  # that are coded at a time, where there is memory for them
+RANGE_VALUES = 1 << 23  # that are coded at a time, if the memory limit allows it
 RANGE_SHARE = 16  # a range of values takes no more than this fraction of the memory
 ALIGNED = 512
 
@@ -57,13 +56,20 @@ class StreamedCodes(Codes):
     ----------
     source : StreamedSource
     rule : CutRule or None
-        None: numbers are levels as they stand.
+        None: numbers are levels.
     y, n_classes
-        For a rule that looks at the classes.
+        For a rule that needs the classes.
     make_error : callable, optional
-        Makes what is raised of a NotWholeError, TooManyLevelsError or InfiniteError.
+        Converts a NotWholeError, TooManyLevelsError or InfiniteError to the error to be raised.
     n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
     """
+
+    n_features: int
+    n_rows: int
+    n_classes: int
+    y: IntArray
+    rule: CutRule | None
 
     def __init__(
         self,
@@ -78,8 +84,8 @@ class StreamedCodes(Codes):
         self.rule, self.y, self.n_classes = rule, y, n_classes
         self.n_rows, self.n_features = source.n_rows, source.n_features
         self.n_jobs = n_jobs
-        self.width = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
-        self.source = source.with_block_width(self.width)
+        self.width: int = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
+        self.source: StreamedSource = source.with_block_width(self.width)
         self._cuts: dict[tuple[int, int], Cuts] = {}
         self._n_levels: IntArray | None = None
 
@@ -91,7 +97,7 @@ class StreamedCodes(Codes):
         return self._n_levels
 
     def each(self, function: Callable[[Codes], Any]) -> list[Any]:
-        """Call a function with every range of columns, which are in memory one after the other."""
+        """Call a function with every range of columns, loaded one after the other."""
         ranges = split(self.n_features, self.width)
         return run_blocks(lambda part: function(self.part(*part)), ranges, self.n_jobs)
 
@@ -144,7 +150,6 @@ class StreamedCodes(Codes):
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
         """Count every column against a grouping of the rows: one pass."""
-
         parts = self.each(lambda codes: (codes.tables(groups, n_groups), codes.n_levels))
         self._n_levels = np.concatenate([levels for _, levels in parts])
         sizes = np.concatenate([np.diff(tables.start) for tables, _ in parts])

@@ -1,14 +1,14 @@
-r"""Symmetric uncertainty of columns with the class and, when it is asked for, with each other.
+r"""Symmetric uncertainty of columns with the class and with each other.
 
 .. math::
 
     SU(X, Y) = 2 \frac{H(X) + H(Y) - H(X, Y)}{H(X) + H(Y)}
 
-Press, W. H. et al. (1988), *Numerical Recipes in C*, section 14.4. It is 1 where each column tells
-all about the other, and 0 where neither tells anything or one is constant.
+Press, W. H. et al. (1988), *Numerical Recipes in C*, section 14.4. It is 1 where each column
+determines the other, and 0 where they are independent or one is constant.
 
 Values are rounded to multiples of 2^-36. Sums of fewer than 65,536 of them are then exact in
-float64: the order in which a search adds them up does not show, and ties are ties.
+float64: they do not depend on the order in which a search adds them up, and ties are exact.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import (
     COPY_BYTES,
     FEW,
@@ -29,7 +29,7 @@ from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import FixedPoint, class_information, drop_rounding_noise, xlogx
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.runtime.popcount import ones
+from featly.core.runtime.simd import ones
 
 __all__ = ["Pairs", "uncertainty"]
 
@@ -55,8 +55,8 @@ def uncertainty(
     n_groups : int
     spread : bool, default=False
         Whether missing values are spread over the levels instead of being a level of their own:
-        where one of the two is missing, by how frequent the levels are; where both are, by how
-        frequent the pairs of levels are. That is what Weka does.
+        where one of the two is missing, in proportion to the levels; where both are, in proportion
+        to the pairs of levels. That is what Weka does.
 
     Examples
     --------
@@ -98,13 +98,13 @@ def _runs(cells: IntArray) -> list[tuple[int, int]]:
 
 
 class Pairs:
-    """Symmetric uncertainties between some columns, computed when asked for, and cached.
+    """Symmetric uncertainties between some columns, computed on demand and cached.
 
     Parameters
     ----------
     codes : Codes
     features : int64 array
-        Which columns.
+        Numbers of the columns.
     spread : bool, default=False
         See :func:`uncertainty`.
 
@@ -119,14 +119,17 @@ class Pairs:
     [1.0, 1.0]
     """
 
+    codes: Codes
+    spread: bool
+
     def __init__(self, codes: Codes, features: IntArray, *, spread: bool = False) -> None:
         self.codes, self.spread = select_columns(codes, features), spread
-        self._known: dict[int, FloatArray] = {}
+        self._cache: dict[int, FloatArray] = {}
         n_levels = self.codes.n_levels
-        few = (
+        use_planes = (
             n_levels.max(initial=0) < FEW and (n_levels + 1).sum() * codes.n_rows <= 8 * COPY_BYTES
         )
-        self._planes = Planes(self.codes) if few else None
+        self._planes = Planes(self.codes) if use_planes else None
         if self._planes is None or (spread and self._planes.missing):
             self._planes, self.codes = None, gather_columns(codes, features)
 
@@ -135,7 +138,7 @@ class Pairs:
 
     def row(self, k: int) -> FloatArray:
         """Return the symmetric uncertainty of the k-th column with each, itself included."""
-        values = self._known.get(k)
+        values = self._cache.get(k)
         if values is not None:
             return values
         if self._planes is not None:
@@ -144,7 +147,7 @@ class Pairs:
             groups = self.codes.block(k, k + 1)[0].astype(np.int64)
             n_groups = int(self.codes.n_levels[k])
             values = uncertainty(self.codes, groups, n_groups, spread=self.spread)
-        self._known[k] = values
+        self._cache[k] = values
         return values
 
 
@@ -163,21 +166,27 @@ class Planes:
         Whether any value is missing.
     """
 
+    sizes: AnyArray
+    bits: AnyArray
+
     def __init__(self, codes: Codes) -> None:
-        self.n_jobs = codes.n_jobs
+        self.n_jobs: int | None = codes.n_jobs
         blocks = split(codes.n_features, BLOCK)
         most = int(codes.n_levels.max(initial=0)) + 1
 
         def pack(block: tuple[int, int]) -> tuple[Any, ...]:
-            return _pack_levels(codes.block(*block), most)
+            packed: tuple[Any, ...] = _pack_levels(codes.block(*block), most)
+            return packed
 
         bits, sizes, levels = zip(*run_blocks(pack, blocks, codes.n_jobs), strict=True)
         self.bits, self.sizes = np.concatenate(bits), np.concatenate(sizes)
         counts = np.concatenate(levels)
-        self.missing = bool((counts < 0).any())  # a sign, so that one array tells both
-        self.start = np.concatenate([[0], np.cumsum(np.abs(counts))])
-        self.table = FixedPoint.for_rows(codes.n_rows).table
-        self.entropy = self.table[-1] - np.add.reduceat(self.table[self.sizes], self.start[:-1])
+        self.missing: bool = bool((counts < 0).any())  # the sign says whether a value is missing
+        self.start: AnyArray = np.concatenate([[0], np.cumsum(np.abs(counts))])
+        self.table: IntArray = FixedPoint.for_rows(codes.n_rows).table
+        self.entropy: Any = self.table[-1] - np.add.reduceat(
+            self.table[self.sizes], self.start[:-1]
+        )
 
     def uncertainty(self, k: int) -> FloatArray:
         """Return the symmetric uncertainty of the k-th column with each."""
@@ -224,7 +233,7 @@ def _pack_levels(codes, most):
 
 @kernel
 def _uncertainty_by_planes(bits, start, sizes, entropy, table, f, lo, hi, out):
-    """Compute joint counts by AND of planes; those of each last level are what is left."""
+    """Compute joint counts by AND of planes; each last level gets the remaining rows."""
     low, high = start[f], start[f + 1]
     n_words = bits.shape[1]
     left = np.empty(high - low, np.int64)
@@ -257,7 +266,7 @@ def _uncertainty_by_planes(bits, start, sizes, entropy, table, f, lo, hi, out):
 
 # ---- many groups ----------------------------------------------------------------------------
 def _uncertainty_by_rows(codes: Codes, groups: IntArray, n_groups: int) -> FloatArray:
-    """Compute without tables, most of whose cells would be empty: rows of a group lie together."""
+    """Compute without tables, most of whose cells would be empty: rows are sorted by group."""
     fixed = FixedPoint.for_rows(codes.n_rows)
     order = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups, minlength=n_groups + 1))
@@ -341,7 +350,7 @@ def _uncertainty_of_shares(counts, start, n_groups, lo, hi, out):
         complete = n - rows[0] - columns[0] + cell[0, 0]
         if rows[0] == n or columns[0] == n:
             continue  # one of the two has no value at all
-        # rows of which both are missing go where those go of which neither is, if there are any
+        # rows where both are missing are spread like those where both are known, if there are any
         both_share = cell[0, 0] / complete if complete > 0.0 else 0.0
         spread_columns[:] = 0.0
         total, cells, levels, by_group = 0.0, 0.0, 0.0, 0.0

@@ -1,7 +1,7 @@
-"""Whole numbers as levels: what counting needs where nothing is cut.
+"""Codes of columns of whole numbers that are not cut.
 
-A column's code is ``value - smallest + 1`` where at most 254 codes result, so that levels between
-may be empty; a column that spans more has its distinct values numbered in order.
+The code of a value is ``value - smallest + 1`` if at most 254 codes result; levels may then be
+empty. Otherwise the distinct values of a column are numbered in order.
 """
 
 import numpy as np
@@ -18,14 +18,18 @@ __all__ = ["NotWholeError", "TooManyLevelsError", "whole_codes"]
 # mypy: disable-error-code="no-untyped-def"
 
 
-SMALL = 254  # levels that a byte can tell apart, 0 being a missing value
-MOST = 65_534
+SMALL = 254  # levels in a byte, with 0 for a missing value
+MOST = 65_534  # levels in two bytes
 TILE = 256  # columns
-STRETCH = 1 << 22  # cells whose bounds one task looks for
+STRETCH = 1 << 22  # cells whose bounds one task computes
 
 
 class NotWholeError(ValueError):
     """A column holds a number that is not whole."""
+
+    value: float
+    row: int
+    feature: int
 
     def __init__(self, feature: int, row: int, value: float) -> None:
         super().__init__(f"feature {feature}, row {row}: {value}")
@@ -33,7 +37,10 @@ class NotWholeError(ValueError):
 
 
 class TooManyLevelsError(ValueError):
-    """A column has more distinct values than a code can tell apart."""
+    """A column has more distinct values than there are codes."""
+
+    count: int
+    feature: int
 
     def __init__(self, feature: int, count: int) -> None:
         super().__init__(f"feature {feature}: {count}")
@@ -41,7 +48,7 @@ class TooManyLevelsError(ValueError):
 
 
 def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
-    """Return the columns of a source as codes, where numbers are levels as they stand.
+    """Return the columns of a source as codes; every number is a level.
 
     Integers in memory are not copied where every column spans at most 254 values.
 
@@ -55,8 +62,8 @@ def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
     if isinstance(source, CSCSource):
         return _sparse_codes(source, n_jobs)
     assert isinstance(source, DenseSource)
-    whole_array = source.values.dtype.kind in "iu" and len(source.categorical) == 0
-    if whole_array and source.n_features == source.values.shape[1]:
+    is_integer_table = source.values.dtype.kind in "iu" and len(source.categorical) == 0
+    if is_integer_table and source.n_features == source.values.shape[1]:
         low, high = _bounds(source.values, n_jobs)
         if (high - low).max(initial=0) < SMALL:
             return WholeCodes(source.values, low, high, n_jobs)
@@ -66,7 +73,7 @@ def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
 def _bounds(values: AnyArray, n_jobs: int | None) -> tuple[IntArray, IntArray]:
     """Return bounds of every column; the same for all where that costs few empty levels."""
     blocks = split(values.shape[1], 4096)
-    memory = values.ravel(order="K")  # as it lies: no copy
+    memory = values.ravel(order="K")  # in the order of memory: no copy
 
     def bound_stretch(block: tuple[int, int]) -> tuple[int, int]:
         part = memory[slice(*block)]
@@ -136,10 +143,10 @@ def _sparse_codes(source: CSCSource, n_jobs: int | None) -> Codes:
     matrix = source.matrix[:, source.columns]
     n_stored, p = np.diff(matrix.indptr), source.n_features
     column = np.repeat(np.arange(p), n_stored)
-    odd = (matrix.data != np.floor(matrix.data)) & ~np.isnan(matrix.data)
-    odd |= np.isinf(matrix.data)
-    if odd.any():
-        k = int(np.flatnonzero(odd)[0])
+    not_whole = (matrix.data != np.floor(matrix.data)) & ~np.isnan(matrix.data)
+    not_whole |= np.isinf(matrix.data)
+    if not_whole.any():
+        k = int(np.flatnonzero(not_whole)[0])
         raise NotWholeError(int(column[k]), int(matrix.indices[k]), float(matrix.data[k]))
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
     low[n_stored < source.n_rows], high[n_stored < source.n_rows] = 0.0, 0.0
@@ -168,9 +175,9 @@ def _sparse_codes(source: CSCSource, n_jobs: int | None) -> Codes:
 
 @kernel
 def _code_tile(tile, out, n_levels):
-    """Code a feature-major tile; -1 levels for a column that spans too much.
+    """Code a feature-major tile; return row and column of a number that is not whole, or -1, -1.
 
-    Returns the row and the column of a number that is not whole, or -1, -1.
+    The number of levels is -1 for a column that spans too much.
     """
     for f in range(len(tile)):
         x = tile[f]

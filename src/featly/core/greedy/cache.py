@@ -1,17 +1,17 @@
-"""Packed columns in a file: written once, mapped ever after.
+"""Packed columns in a file: written once, then memory-mapped.
 
-A file is a row of records and an index behind them::
+A file is a sequence of records, followed by an index::
 
     "FEATLYPK"  version
     record      the arrays of one range of columns, each from a multiple of 64 bytes on
     ...
-    index       JSON: the key of the file, for every record its arrays, place and CRC-32
+    index       JSON: the key of the file, for every record its arrays, position and CRC-32
     footer      where the index begins, its length and CRC-32, "FEATLYPK"
 
-While it is written it has another name (``.partial``), and a journal beside it says which records
-are whole, each line with a CRC-32 of its own. A run that was stopped is taken up behind the last of
-them. When all are there, the index is written and the file renamed, while it is still locked: a
-file under its own name is whole, and nobody else has it open to write to it.
+While it is written it has another name (``.partial``), and a journal beside it lists the complete
+records, each line with a CRC-32 of its own. The next run goes on after the last of them. When all
+records are written, the index follows and the file is renamed, while it is still locked: a file
+under its own name is complete, and no other run has it open for writing.
 """
 
 import contextlib
@@ -54,9 +54,9 @@ Arrays = dict[str, AnyArray]
 
 
 def cache_key(*parts: Any) -> str:
-    """Return a name for what depends on these parts: text, numbers, bytes and arrays.
+    """Return a name for a result that depends on these parts: text, numbers, bytes and arrays.
 
-    It depends on the version of featly, too: another one may cut or count in another way.
+    It depends on the version of featly as well: another one may cut or count in another way.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def cache_key(*parts: Any) -> str:
 
 @dataclass(frozen=True)
 class PackCache:
-    """Place for packed columns, and what they depend on.
+    """Storage for packed columns, and the parts of their key.
 
     Attributes
     ----------
     memory_budget : int or None
         Bytes that may stay in memory; None is no limit.
     folder : Path or None
-        Where they are kept for good.
+        The cache; None: columns are not stored after the run.
     key : tuple
         The table, the target and the rule that cut it.
     """
@@ -126,6 +126,10 @@ class SavedSearch:
         Seconds between two writings.
     """
 
+    interval: float
+
+    path: Path
+
     def __init__(self, path: Path, interval: float = 10.0) -> None:
         self.path, self.interval = path, interval
         self._last = time.monotonic()
@@ -133,7 +137,7 @@ class SavedSearch:
     def load(self, criterion: Any, most: int) -> list[tuple[int, float]]:
         """Return the columns chosen and their worth, and restore the criterion to that state.
 
-        Nothing, where nothing was saved, or more than `most` columns, or the file is damaged.
+        The list is empty if nothing or more than `most` columns were saved, or the file is damaged.
         """
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as saved:
@@ -142,7 +146,7 @@ class SavedSearch:
                 return []
             columns, worths = state.pop("chosen.columns"), state.pop("chosen.worths")
             n_chosen = int(state.pop("n_chosen"))
-        except Exception:  # what a damaged archive raises is of a dozen kinds
+        except Exception:  # a damaged archive raises a dozen kinds of errors
             return []
         current_state = _criterion_state(criterion)
         fits = {name: (array.shape, array.dtype) for name, array in current_state.items()} == {
@@ -156,7 +160,7 @@ class SavedSearch:
         return list(zip(columns.tolist(), worths.tolist(), strict=True))
 
     def save(self, criterion: Any, choices: list[tuple[int, float]], *, now: bool = False) -> None:
-        """Write the state, if that is due; where it cannot be written, the search goes on."""
+        """Write the state, if that is due; if it cannot be written, the search goes on."""
         if not now and time.monotonic() - self._last < self.interval:
             return
         columns = np.array([column for column, _ in choices], np.int64)
@@ -170,7 +174,8 @@ class SavedSearch:
         except OSError as problem:
             self.interval = np.inf
             warnings.warn(
-                f"the search cannot be taken up again, for {problem.strerror or problem}",
+                f"the search could not be saved: {problem.strerror or problem}; if it is stopped, "
+                "it starts anew",
                 SlowWarning,
                 stacklevel=2,
             )
@@ -195,11 +200,16 @@ class TemporaryPack:
     memory_budget : int
         Bytes that may stay in memory.
     n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
     """
+
+    memory_budget: int
+    n_jobs: int | None
+    packing: Packing
 
     def __init__(self, packing: Packing, memory_budget: int, n_jobs: int | None = None) -> None:
         self.packing, self.memory_budget, self.n_jobs = packing, memory_budget, n_jobs
-        self._held: list[PackedColumns] = []
+        self._in_memory: list[PackedColumns] = []
         self._entries: list[dict[str, Any]] = []
         self._file: Any = None
         self._lock = threading.Lock()
@@ -209,13 +219,13 @@ class TemporaryPack:
         return []
 
     def put(self, columns: PackedColumns) -> None:
-        """Hold the columns in memory, or write them."""
+        """Put the columns into memory, or write them to the file."""
         arrays = columns.arrays()
         size = sum(array.nbytes for array in arrays.values())
         with self._lock:
             if size <= self.memory_budget:
                 self.memory_budget -= size
-                self._held.append(columns)
+                self._in_memory.append(columns)
                 return
             with _explain_full_disk(tempfile.gettempdir(), "set TMPDIR to a larger disk"):
                 if self._file is None:
@@ -224,10 +234,13 @@ class TemporaryPack:
                 self._entries.append(_write_record(self._file, arrays))
 
     def finish(self) -> list[PackedColumns]:
-        """Return all columns, in memory or mapped; the file goes with the last reference."""
+        """Return all columns, in memory or mapped; the last reference deletes the file."""
         if self._file is None:
-            return self._held
-        return [*self._held, *_unpack_records(self._file, self._entries, self.packing, self.n_jobs)]
+            return self._in_memory
+        return [
+            *self._in_memory,
+            *_unpack_records(self._file, self._entries, self.packing, self.n_jobs),
+        ]
 
     def close(self) -> None:
         """Write no more."""
@@ -242,21 +255,26 @@ class PackedFile:
     Parameters
     ----------
     folder : Path
-        Made if need be.
+        Made if it does not exist.
     key : str
-        What the columns depend on, see :func:`cache_key`.
+        From :func:`cache_key`.
     packing : Packing
     n_columns : int
         Of the whole table.
     n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
     """
+
+    n_jobs: int | None
+    n_columns: int
+    packing: Packing
 
     def __init__(
         self, folder: Path, key: str, packing: Packing, n_columns: int, n_jobs: int | None = None
     ) -> None:
         self.packing, self.n_columns, self.n_jobs = packing, n_columns, n_jobs
         self.key = key
-        self.path = folder / f"{key}.packed"
+        self.path: Path = folder / f"{key}.packed"
         self._partial, self._journal = self.path.with_suffix(".partial"), folder / f"{key}.journal"
         self._entries: list[dict[str, Any]] = []
         self._file: Any = None
@@ -276,7 +294,7 @@ class PackedFile:
         return [(entry["low"], entry["high"]) for entry in self._entries]
 
     def put(self, columns: PackedColumns) -> None:
-        """Write the columns, and note in the journal that they are there."""
+        """Write the columns, and list them in the journal."""
         arrays = columns.arrays()
         with (
             self._lock,
@@ -288,7 +306,7 @@ class PackedFile:
             self._entries.append(entry)
 
     def finish(self) -> list[PackedColumns]:
-        """Return all columns, mapped from a file that has an index and its own name by now."""
+        """Return all columns, mapped from the file after it got its index and its own name."""
         with self._lock:
             if not self._is_whole:
                 self._finalise()
@@ -312,9 +330,9 @@ class PackedFile:
                 _unlock(self._file)
                 self._file.close()
 
-    # ---- a whole file -----------------------------------------------------------------------
+    # ---- a complete file --------------------------------------------------------------------
     def _read_index(self) -> list[dict[str, Any]]:
-        """Return the records of a whole file, all of them checked."""
+        """Return the records of a complete file, all of them checked."""
         file = self._file
         size = file.seek(0, os.SEEK_END)
         try:
@@ -333,7 +351,7 @@ class PackedFile:
             number = file.fileno()
             bounds = sorted((entry["low"], entry["high"]) for entry in entries)
             if [0, *(high for _, high in bounds)] != [*(low for low, _ in bounds), self.n_columns]:
-                raise ValueError  # some columns are twice in it, or not at all
+                raise ValueError  # some columns are in it twice, or missing
             if not all(run_blocks(lambda entry: _is_sound(number, entry), entries, self.n_jobs)):
                 raise ValueError
         except (ValueError, KeyError, TypeError, struct.error):
@@ -344,16 +362,16 @@ class PackedFile:
 
     # ---- a file that is being written -------------------------------------------------------
     def _resume(self) -> None:
-        """Open the unfinished file behind its last whole record; a new one where there is none.
+        """Open the unfinished file after its last complete record, or a new one.
 
-        None is taken where another run has finished it meanwhile.
+        No file is opened if another run has finished it meanwhile.
         """
         with _explain_unwritable_folder(self.path.parent):
             number = os.open(self._partial, os.O_RDWR | os.O_CREAT, 0o666)
         file = os.fdopen(number, "r+b", buffering=0)
         try:
             _lock_for_writing(file, self._partial)
-            # a run that ended before this one had the lock may have given the file its name
+            # a run that ended before this one got the lock may have renamed the file
             if not _is_named(number, self._partial):
                 if not self.path.exists():
                     raise DataError(
@@ -362,19 +380,19 @@ class PackedFile:
                     )
                 file.close()
                 return
-            if self.path.exists():  # and this is a new one, of no use
+            if self.path.exists():  # then this new file is not needed
                 self._partial.unlink()
                 file.close()
                 return
-            self._cut_to_whole_records(file)
+            self._truncate_to_whole_records(file)
         except BaseException:
             file.close()
             raise
         self._file = file
         weakref.finalize(self, file.close)
 
-    def _cut_to_whole_records(self, file: Any) -> None:
-        """Cut off what is no whole record, in the file and in the journal."""
+    def _truncate_to_whole_records(self, file: Any) -> None:
+        """Cut the file and the journal off after the last complete record."""
         self._entries, end = [], HEAD.size
         head = HEAD.pack(MAGIC, VERSION)
         if os.pread(file.fileno(), HEAD.size, 0) == head:
@@ -403,7 +421,7 @@ class PackedFile:
 
 
 def _is_named(number: int, path: Path) -> bool:
-    """Return whether an open file still has its name."""
+    """Return whether an open file still has a name."""
     try:
         return os.path.samestat(os.fstat(number), os.stat(path))
     except FileNotFoundError:
@@ -447,21 +465,20 @@ def _write_bytes(file: Any, data: Any, offset: int) -> None:
 def _unpack_records(
     file: Any, entries: list[dict[str, Any]], packing: Packing, n_jobs: int | None
 ) -> list[PackedColumns]:
-    """Return the columns of records, from one map of the file: every map takes a descriptor."""
+    """Return the columns of records, from one map of the file since each needs a descriptor."""
     mapped = _map_bytes(file.fileno(), 0, os.fstat(file.fileno()).st_size)
     return [packing.unpack(_record_arrays(mapped, entry), n_jobs) for entry in entries]
 
 
 def _is_sound(number: int, entry: dict[str, Any]) -> bool:
-    """Return whether a record is what it was when it was written."""
+    """Return whether a record is undamaged."""
     if os.fstat(number).st_size < entry["begin"] + entry["size"]:
         return False
-    return zlib.crc32(_map_bytes(number, entry["begin"], entry["size"])) == entry["crc"]
+    return bool(zlib.crc32(_map_bytes(number, entry["begin"], entry["size"])) == entry["crc"])
 
 
 def _map_bytes(number: int, begin: int, size: int) -> mmap.mmap:
-    # private: the loops want arrays that may be written to, and nobody writes; so no memory is set
-    # aside for it, which there may not be
+    # private since the loops require writable arrays; nothing is written, so no memory is reserved
     flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
     return mmap.mmap(number, size, flags=flags, offset=begin,
                      prot=mmap.PROT_READ | mmap.PROT_WRITE)  # fmt: skip
@@ -477,7 +494,7 @@ def _record_arrays(mapped: mmap.mmap, entry: dict[str, Any]) -> Arrays:
 
 @contextlib.contextmanager
 def _explain_full_disk(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
-    """Explain a full disk in the error raised."""
+    """Raise errors of a full disk with an explanation."""
     try:
         yield
     except OSError as problem:
@@ -491,7 +508,7 @@ def _explain_full_disk(folder: str | os.PathLike[str], remedy: str) -> Iterator[
 
 @contextlib.contextmanager
 def _explain_unwritable_folder(folder: Path) -> Iterator[None]:
-    """Explain a folder that cannot be written to in the error raised."""
+    """Raise errors of a folder that cannot be written to with an explanation."""
     with _explain_full_disk(folder, "name another folder as cache"):
         try:
             yield
@@ -506,7 +523,7 @@ def _explain_unwritable_folder(folder: Path) -> Iterator[None]:
 
 
 def _lock_for_writing(file: Any, path: Path) -> None:
-    """Lock a file for one run at a time; where the system has no such locks, nothing is checked."""
+    """Lock a file for one run at a time, if the system has such locks."""
     try:
         import fcntl
     except ImportError:
@@ -522,7 +539,7 @@ def _lock_for_writing(file: Any, path: Path) -> None:
 
 
 def _unlock(file: Any) -> None:
-    # a map of the file has a copy of its descriptor, and with that the lock
+    # a map of the file has a copy of its descriptor, and so would keep the lock
     with contextlib.suppress(ImportError, OSError):
         import fcntl
 

@@ -1,4 +1,7 @@
-"""Columns stored for a search: on the device as far as they fit, else in memory of the host."""
+"""Columns stored for a search: on the device as far as they fit, else in memory of the host.
+
+The CUDA counterpart of :mod:`featly.core.greedy.cache`.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +17,7 @@ from featly.core.runtime.device_cuda import REMEDY, free_bytes, xp
 __all__ = ["PlaneStore"]
 
 BYTES_A_COLUMN = 128  # that the search itself needs
-RESERVE = 1 << 28  # bytes that are left alone
+RESERVE = 1 << 28  # bytes that stay free
 BUFFERS = 2
 
 
@@ -30,9 +33,9 @@ class PlaneStore:
     Attributes
     ----------
     parts : list
-        What is known of each; where it lies is in `data`.
+        The parts, without their arrays.
     data : list
-        An array on the device, or one of NumPy in pinned memory.
+        The array of each, on the device or of NumPy in pinned memory.
     """
 
     def __init__(self, n_features: int, memory: int | None = None) -> None:
@@ -44,7 +47,7 @@ class PlaneStore:
         self._buffers: list[Any] = []
 
     def add(self, part: Part | WideColumns) -> None:
-        """Store a part, which is on the device now."""
+        """Store a part that is on the device."""
         array = part.data
         if self._fits(array.nbytes):
             self._used += array.nbytes
@@ -57,13 +60,13 @@ class PlaneStore:
     def _fits(self, size: int) -> bool:
         if self._memory is not None:
             return self._used + size <= self._memory
-        # this one is there already; room must be left to make the next, and for two buffers
+        # this part is on the device; the next one and the buffers must fit beside it
         return free_bytes() >= self._needed + (1 + BUFFERS) * size
 
     def each(self) -> Iterator[tuple[Part | WideColumns, Any]]:
-        """Yield all parts on the device, one after the other: first those that lie there.
+        """Yield all parts on the device, one after the other, first those that are stored there.
 
-        What is done with a part must be queued on the current stream before the next is asked for.
+        Work on a part must be queued on the current stream before the next part is requested.
         """
         for k, array in enumerate(self.data):
             if k not in self._on_host:
@@ -94,7 +97,7 @@ class PlaneStore:
             arrived.record(self._stream)
             return on_device
 
-        for _, _, done in self._buffers:  # what was queued before must not be overtaken
+        for _, _, done in self._buffers:  # earlier work may still read the buffers
             done.record(current)
         next_part = send_part(0)
         for turn, k in enumerate(on_host):
@@ -113,7 +116,7 @@ def _copy_to_pinned(array: Any) -> np.ndarray:
         memory = cuda.PinnedMemoryPointer(cuda.PinnedMemory(array.nbytes), 0)
     except cuda.runtime.CUDARuntimeError as error:
         raise DeviceError(
-            f"neither the device nor the host has room for {array.nbytes / 1e9:.3g} GB more of "
+            f"neither the device nor the host has memory for {array.nbytes / 1e9:.3g} GB more of "
             f"packed columns: {REMEDY}"
         ) from error
     out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)

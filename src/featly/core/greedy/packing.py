@@ -1,7 +1,7 @@
 """Columns counted against the classes and packed for a greedy search, a range of them at a time.
 
 A range is packed by itself: from a table in memory it is all columns, from one on disk as many as
-are read at a time. What is packed may be kept in memory, or in a file
+are read at a time. Packed columns stay in memory or are written to a file
 (:mod:`featly.core.greedy.cache`).
 """
 
@@ -24,7 +24,7 @@ from featly.core.runtime.parallel import run_blocks
 __all__ = ["MemoryPack", "PackStore", "PackedColumns", "Packing", "pack_columns"]
 
 
-MOST_PADDING = 4  # times the words of a plane that words of one class each may take
+MOST_PADDING = 4  # words of a plane with classes apart, as a multiple of those without
 
 
 def pack_columns(
@@ -34,9 +34,9 @@ def pack_columns(
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> "list[PackedColumns]":
-    """Pack all columns range by range into a store; what is in it already is not packed again.
+    """Pack all columns range by range into a store, except those that are in it already.
 
-    Ranges that were packed under another limit of memory have other bounds, and are as good.
+    Ranges that were packed under another memory limit have other bounds and are used as well.
     """
     pack_store = pack_store or MemoryPack()
     if not isinstance(codes, StreamedCodes) and isinstance(pack_store, MemoryPack):
@@ -80,7 +80,7 @@ def _pack_missing(
 def _unpacked_ranges(
     packed_ranges: list[tuple[int, int]], n_columns: int, width: int
 ) -> list[tuple[int, int]]:
-    """Return ranges of the columns that are not packed yet; they end where blocks end.
+    """Return ranges of the columns that are not packed yet, cut at multiples of `width`.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class PackedColumns:
     parts: list[BitPlanes | WideColumns] = field(default_factory=list)
 
     def levels(self, feature: int) -> IntArray | None:
-        """Return the level of every row in a column of the whole table; None of a constant one."""
+        """Return the level of every row in a column of the whole table; None if it is constant."""
         for part in self.parts:
             levels = part.levels(feature - self.low)
             if levels is not None:
@@ -129,7 +129,7 @@ class PackedColumns:
         return None
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Return all of it as arrays with names."""
+        """Return these columns as arrays with names."""
         arrays: dict[str, AnyArray] = {
             "range": np.array([self.low, self.high, self.class_entropy], np.int64),
             "mutual": self.mutual,
@@ -151,7 +151,7 @@ class Packing:
     classes : int64 array
     n_classes : int
     by_class : bool
-        Whether counts within classes are wanted.
+        Whether counts by class are wanted.
     pairs : int64 array or None
         See :class:`featly.core.counts.bitplanes.BitPlanes`.
     """
@@ -204,15 +204,17 @@ class Packing:
         """Make the columns again from their arrays."""
         layout = self.layout
         parts: list[BitPlanes | WideColumns] = []
-        named: dict[str, dict[str, AnyArray]] = {"planes": {}, "wide": {}}
+        arrays_by_kind: dict[str, dict[str, AnyArray]] = {"planes": {}, "wide": {}}
         for name, array in arrays.items():
             kind, _, array_name = name.partition(".")
             if array_name:
-                named[kind][array_name] = array
-        if named["planes"]:
-            parts.append(BitPlanes.from_arrays(named["planes"], layout, self.pairs, n_jobs))
-        if named["wide"]:
-            wide = named["wide"]
+                arrays_by_kind[kind][array_name] = array
+        if arrays_by_kind["planes"]:
+            parts.append(
+                BitPlanes.from_arrays(arrays_by_kind["planes"], layout, self.pairs, n_jobs)
+            )
+        if arrays_by_kind["wide"]:
+            wide = arrays_by_kind["wide"]
             inner = (layout.classes, layout.n_classes)
             parts.append(WideColumns(wide["codes"], wide["features"], *inner, n_jobs))
         low, high, class_entropy = arrays["range"].tolist()
@@ -224,7 +226,7 @@ class PackStore(Protocol):
     """A store for packed columns."""
 
     def ranges(self) -> list[tuple[int, int]]:
-        """Return the first column, and the one behind the last, of each range already packed."""
+        """Return the first column, and the one after the last, of each range already packed."""
 
     def put(self, columns: PackedColumns) -> None:
         """Store some columns; called by several threads."""
@@ -233,26 +235,26 @@ class PackStore(Protocol):
         """Return all of them, in any order."""
 
     def close(self) -> None:
-        """Store no more, whatever became of the run."""
+        """Store no more; called whether or not the run succeeded."""
 
 
 class MemoryPack:
     """Packed columns that stay in memory."""
 
     def __init__(self) -> None:
-        self._held: list[PackedColumns] = []
+        self._columns: list[PackedColumns] = []
 
     def ranges(self) -> list[tuple[int, int]]:
         """Return no range: nothing is packed yet."""
         return []
 
     def put(self, columns: PackedColumns) -> None:
-        """Hold the columns."""
-        self._held.append(columns)
+        """Store the columns."""
+        self._columns.append(columns)
 
     def finish(self) -> list[PackedColumns]:
         """Return all of them."""
-        return self._held
+        return self._columns
 
     def close(self) -> None:
         """Do nothing."""

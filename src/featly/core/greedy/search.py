@@ -4,17 +4,17 @@ r"""Greedy forward search by the information of columns about the class and abou
 
     S \leftarrow S \cup \{ \arg\max_{f \notin S} J(f; S) \}
 
-Every criterion here is made of I(f; y), and of I(f; s) and I(f; y | s) for each s in S. They are
-whole numbers, multiples of a tiny fraction of a bit, so that sums do not depend on any order. Of
-the value of a criterion, the last digits are rounded off before two columns are compared: columns
-that are equally good by definition, though by different counts, are so in the search as well, and
-the first of them is taken.
+Every criterion is a function of I(f; y), and of I(f; s) and I(f; y | s) for each s in S. They are
+whole numbers, multiples of a tiny fraction of a bit, so that sums do not depend on any order. The
+last digits of the value of a criterion are rounded off before columns are compared: columns that
+are equally good by definition, though by different counts, are equally good in the search, and the
+first of them is chosen.
 
-With a prior, the criterion that is compared is :math:`\beta_f J` where J is not negative, and
-:math:`J / \beta_f` where it is. That can only help f. As long as f is not chosen, the others are
-compared among themselves as without its prior, so the same ones are chosen, and J(f; S) is the
-same; what is compared of f is at least as large. So f is chosen no later than without its prior,
-nor does it come later among the columns that are left at the last step.
+With a prior, columns are compared by :math:`\beta_f J` where J is not negative, and by
+:math:`J / \beta_f` where it is. That can only help f. As long as f is not chosen, its prior does
+not change the comparison of the others, so the same ones are chosen and J(f; S) is the same, while
+the compared value of f is at least as large. So f is chosen no later than without its prior, and
+does not come later among the columns that remain at the last step.
 """
 
 import bisect
@@ -42,8 +42,8 @@ from featly.core.runtime.parallel import run_blocks
 __all__ = ["Criterion", "PairInformation", "SearchResult", "forward_search"]
 
 
-SPARE_BITS = 4  # of fixed point that are given up, so that more terms can be added up
-COMPARED_BITS = 24  # behind the point, of a criterion times the number of rows
+SPARE_BITS = 4  # of fixed point that are rounded off, so that more terms can be added up
+COMPARED_BITS = 24  # after the point, of a criterion times the number of rows
 MOST_PAIRS = 1 << 18  # entries of a table for the counts of two classes
 
 
@@ -56,15 +56,17 @@ class PairInformation:
     classes : int64 array
     n_classes : int
     by_class : bool
-        Whether I(f; y | s) is wanted; without, the others cost half.
-    redundancy : bool
-        Whether I(f; s) is wanted, which may cost nothing; without, `redundancy` means nothing.
-    spread : bool
-        Whether missing values are spread over the levels; otherwise they are one.
+        Whether I(f; y | s) is wanted; without it, the others take half the time.
+    redundancy : bool, default=True
+        Whether I(f; s) is wanted; without it, the attribute `redundancy` is undefined.
+    spread : bool, default=False
+        Whether missing values are spread over the levels; otherwise they are a level.
     pack_cache : PackCache, optional
-        Where packed columns are kept; in memory by default.
+        Storage of packed columns; memory by default.
     progress : callable, optional
-        Called with (columns packed, columns in all) where they are packed by ranges.
+        Called with (columns packed, columns in all) if they are packed by ranges.
+    n_jobs : int, optional
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -75,11 +77,11 @@ class PairInformation:
     class_entropy : int
         H(y).
     redundancy : int64 array of shape (n_features,)
-        I(f; s) for the column s that was asked for last.
+        I(f; s) for the column s of the last call of :meth:`condition_on`.
     conditional : int64 array of shape (n_features,)
         I(f; y | s).
     scale : float
-        What these must be divided by to be bits.
+        Divisor that turns these into bits.
     digits : int
         Last bits that are rounded off before values are compared.
     bits : float array of shape (n_features,)
@@ -98,6 +100,15 @@ class PairInformation:
     ([0.0, 0.0], [0.0, 1.0])
     """
 
+    bits: FloatArray
+    varies: BoolArray
+    relevance: IntArray
+    entropy: IntArray
+    class_entropy: int
+
+    conditional: IntArray
+    redundancy: IntArray
+
     def __init__(
         self,
         codes: Codes,
@@ -115,8 +126,8 @@ class PairInformation:
         self._fixed = FixedPoint.for_rows(n)
         point_bits = self._fixed.shift - SPARE_BITS
         self._factor = 2.0**point_bits
-        self.digits = max(0, point_bits - COMPARED_BITS)
-        self.scale = n * self._factor
+        self.digits: int = max(0, point_bits - COMPARED_BITS)
+        self.scale: float = n * self._factor
         self.redundancy, self.conditional = np.zeros(p, np.int64), np.zeros(p, np.int64)
         self._n_jobs = n_jobs
         self._spread: SpreadColumns | None = None
@@ -136,13 +147,10 @@ class PairInformation:
         self._read_packed()
 
     def _read_packed(self) -> None:
-        """Read the information of the columns about the class from where they were packed."""
+        """Read the information of the columns about the class, computed when they were packed."""
         p = len(self.redundancy)
-        mutual, entropy, self.varies = (
-            np.empty(p, np.int64),
-            np.empty(p, np.int64),
-            np.empty(p, bool),
-        )
+        mutual, entropy = np.empty(p, np.int64), np.empty(p, np.int64)
+        self.varies = np.empty(p, bool)
         for part in self._packed:
             part_slice = slice(part.low, part.high)
             mutual[part_slice], entropy[part_slice] = part.mutual, part.entropy
@@ -162,7 +170,7 @@ class PairInformation:
         self.class_entropy = round(float(information.class_entropy.max()) * self._factor)
 
     def condition_on(self, chosen: int) -> None:
-        """Fill `redundancy` and `conditional` with the information beside a chosen column."""
+        """Fill `redundancy` and `conditional` for a chosen column s."""
         if self._spread is not None:
             self._spread.fill_information(chosen, self._factor, self.redundancy, self.conditional)
             return
@@ -197,12 +205,13 @@ class PairInformation:
 
 
 def _pair_table(classes: IntArray, n_classes: int, table: IntArray) -> IntArray | None:
-    """Return T(i) + T(j) - T(i + j) for counts of two classes; None where not two, or too large."""
+    """Return T(i) + T(j) - T(i + j) for counts of two classes; None if not two, or too large."""
     first, *other_sizes = np.bincount(classes) + 1
     if n_classes != 2 or first * other_sizes[0] > MOST_PAIRS:
         return None
     i, j = np.arange(first)[:, None], np.arange(other_sizes[0])
-    return (table[i] + table[j] - table[i + j]).reshape(-1)
+    terms: IntArray = table[i] + table[j] - table[i + j]
+    return terms.reshape(-1)
 
 
 def _round_off_bits(value: IntArray, bits: int) -> IntArray:
@@ -218,16 +227,20 @@ def _has_missing(tables: Tables) -> bool:
 class Criterion(ABC):
     """J(f; S) of every column f, kept up to date while S grows.
 
-    A subclass adds up what it needs beside each chosen column, and gives its value. The terms are
-    a :class:`PairInformation`, or anything else with its `relevance`, `redundancy`, `scale`,
+    A subclass adds up terms beside each chosen column, and returns its value. The terms are a
+    :class:`PairInformation`, or another object with its `relevance`, `redundancy`, `scale`,
     `digits`, `varies` and ``condition_on``.
     """
+
+    adding: bool
+
+    n_chosen: int
 
     def __init__(self, terms: Any) -> None:
         self.terms = terms
         self.relevance: AnyArray = terms.relevance
         self.n_chosen = 0
-        self.adding = False  # whether a column is half in S
+        self.adding = False  # True if an error came while a column was put into S
 
     def choose(self, column: int) -> None:
         """Put a column into S."""
@@ -243,11 +256,12 @@ class Criterion(ABC):
 
     @abstractmethod
     def value(self) -> AnyArray:
-        """Return J times the scale of the terms, as a new array: of int64, or else of float64."""
+        """Return J times the scale of the terms, as a new array of int64 or float64."""
 
     def to_fixed_point(self, value: FloatArray) -> IntArray:
-        """Return J times the scale of the terms as whole numbers, from J."""
-        return np.rint(value * self.terms.scale).astype(np.int64)
+        """Convert J to whole numbers: J times the scale of the terms."""
+        scale: float = self.terms.scale
+        return np.rint(value * scale).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -257,7 +271,7 @@ class SearchResult:
     Attributes
     ----------
     order : int64 array of shape (n_features,)
-        Columns in the order of their choice, then the others by what was compared at the last
+        Columns in the order of their choice, then the others by their compared values at the last
         step, then those that do not vary.
     step : int64 array of shape (n_features,)
         The step at which each column was chosen, from 1; 0 for none.
@@ -283,10 +297,10 @@ def forward_search(
 ) -> SearchResult:
     """Choose the columns of `start`, then the best one `n_steps` times.
 
-    Of equally good columns the first is chosen. A column that does not vary is never chosen. On
-    Ctrl-C, what was chosen by then stays so; `progress` is called with (steps, steps in all). With
-    a `prior`, which has an entry from 1 up for every column, columns are compared by their
-    :func:`~featly.core.ranking.ordering.apply_prior` criterion. A search that was `saved` goes on.
+    Of equally good columns the first is chosen. A column that does not vary is never chosen. After
+    Ctrl-C, the choices so far are returned; `progress` is called with (steps, steps in all). With a
+    `prior`, which has an entry from 1 up for every column, criteria are compared after
+    :func:`~featly.core.ranking.ordering.apply_prior`. A search in `saved` goes on.
     """
     terms = criterion.terms
     varies = terms.varies
@@ -296,7 +310,7 @@ def forward_search(
     n_all = len(start_columns) + min(n_steps, int(free.sum()))
     choices = [] if saved is None else saved.load(criterion, n_all)
     free[[column for column, _ in choices]] = False
-    stopped = False
+    is_interrupted = False
     try:
         if len(choices) > criterion.n_chosen and len(choices) < n_all:
             criterion.choose(choices[-1][0])  # the last step of the run that was saved
@@ -317,25 +331,22 @@ def forward_search(
                 if saved is not None:
                     saved.save(criterion, choices)
     except KeyboardInterrupt:
-        stopped = True
+        is_interrupted = True
         value = criterion.value()
-    if saved is not None and not criterion.adding:  # else it stands as it was saved last
+    if saved is not None and not criterion.adding:  # a half-added column cannot be saved
         saved.save(criterion, choices, now=True)
     chosen = np.array([column for column, _ in choices], np.int64)
     step = np.zeros(len(value), np.int64)
     step[chosen] = np.arange(1, len(chosen) + 1)
     unreached = start_columns[len(chosen) :]  # of an interrupted search
     step[unreached] = -1
-    remaining, constant = (
-        np.flatnonzero(varies & (step == 0)),
-        np.flatnonzero(~varies & (step == 0)),
-    )
+    remaining, constant = (np.flatnonzero(kind & (step == 0)) for kind in (varies, ~varies))
     step[unreached] = 0
     worth = value / terms.scale
-    worth[chosen] = [number for _, number in choices]
+    worth[chosen] = [criterion_value for _, criterion_value in choices]
     remaining = remaining[descending(_keys(value, terms, prior)[remaining])]
     order = np.concatenate([chosen, np.array(unreached, np.int64), remaining, constant])
-    return SearchResult(order, step, worth, stopped)
+    return SearchResult(order, step, worth, is_interrupted)
 
 
 def _keys(value: AnyArray, terms: Any, prior: FloatArray | None) -> AnyArray:
@@ -344,9 +355,10 @@ def _keys(value: AnyArray, terms: Any, prior: FloatArray | None) -> AnyArray:
         return round_scores(apply_prior(value, prior))
     if prior is None:
         return _round_off_bits(value, terms.digits)
-    # rounded after it was weighted, so that columns of different priors can be equally good; a
-    # prior of 1 leaves the whole number that is compared without one
-    return np.floor(apply_prior(value, prior) * 2.0**-terms.digits + 0.5)
+    # rounded after weighting, so that columns of different priors can be equally good; a prior of 1
+    # gives the whole number that is compared without a prior
+    keys: FloatArray = np.floor(apply_prior(value, prior) * 2.0**-terms.digits + 0.5)
+    return keys
 
 
 def _best(value: AnyArray, terms: Any, prior: FloatArray | None, free: BoolArray) -> int:

@@ -1,11 +1,11 @@
 """Greedy forward search on the device; see :mod:`featly.core.greedy.search`.
 
-:class:`PairInformation` has the attributes of its twin, as arrays of CuPy, so that a
+:class:`PairInformation` has the attributes of its CPU counterpart, as arrays of CuPy, so that a
 :class:`~featly.core.greedy.search.Criterion` adds them up on the device as it does on the host.
-:func:`forward_search` fetches one small array a step, and what was found at the end.
+:func:`forward_search` fetches one small array a step, and the result at the end.
 
-Columns are kept as bit-planes, on the device as far as they fit. What does not fit lies in pinned
-memory of the host and comes over in every step, by two buffers of which one is filled while the
+Columns are stored as bit-planes, on the device as far as they fit. The others lie in pinned memory
+of the host and are copied to the device in every step, by two buffers: one is filled while the
 other is counted.
 """
 
@@ -29,7 +29,7 @@ from featly.core.counts.bitplanes_cuda import (
 )
 from featly.core.counts.codes_cuda import ByteBlock, CudaCodes
 from featly.core.counts.entropy import FixedPoint
-from featly.core.counts.entropy_cuda import MOST_PADDING, Classes, judge
+from featly.core.counts.entropy_cuda import MOST_PADDING, Classes, fill_class_information
 from featly.core.greedy.cache_cuda import PlaneStore
 from featly.core.greedy.search import COMPARED_BITS, SPARE_BITS, Criterion, SearchResult
 from featly.core.runtime.device_cuda import (
@@ -44,16 +44,16 @@ from featly.core.runtime.device_cuda import (
 __all__ = ["DeviceSearchResult", "PairInformation", "forward_search"]
 
 
-LITTLE_PADDING = 1.25  # times the words of a plane, up to which classes lie apart for all methods
-PLACE_BITS = 40  # of a number that tells a part and a place in it
+LITTLE_PADDING = 1.25  # like MOST_PADDING, if counts by class are not wanted
+POSITION_BITS = 40  # last bits of a location: the position in a part, after the number of the part
 BLOCKS, THREADS = 1024, 256
-CHUNK = 4096  # numbers of which a block finds the running minimum
+CHUNK = 4096  # numbers of which a block computes the running minimum
 DROPPED_BITS = 52 - 33  # see featly.core.ranking.ordering.round_scores
 LARGEST = 1e308  # see featly.core.ranking.ordering.apply_prior
 
 
 class PairInformation:
-    """Information of every column given a chosen one, as whole numbers on the device.
+    """Information that every column shares with a chosen one, as whole numbers on the device.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class PairInformation:
     redundancy : bool
         Whether I(f; s) is wanted.
     spread : bool
-        Whether missing values are spread over the levels: not on a device, if there are any.
+        Whether missing values are spread over the levels; if there are any, that needs the CPU.
     memory : int, optional
         Bytes of the device that planes may take; None for what is free.
 
@@ -77,6 +77,9 @@ class PairInformation:
     varies : bool array of CuPy
     bits : float array of NumPy
     """
+
+    conditional: Any
+    redundancy: Any
 
     def __init__(
         self,
@@ -94,17 +97,17 @@ class PairInformation:
             raise NotOnDevice("missing='spread' is computed on the CPU")
         n, p = codes.n_rows, codes.n_features
         fixed = FixedPoint.for_rows(n)
-        kept_bits = fixed.shift - SPARE_BITS
-        self.digits = max(0, kept_bits - COMPARED_BITS)
-        self.scale = n * 2.0**kept_bits
+        point_bits = fixed.shift - SPARE_BITS
+        self.digits: int = max(0, point_bits - COMPARED_BITS)
+        self.scale: float = n * 2.0**point_bits
         self._grouping = Classes(classes, n_classes)
         self._choose_layout(by_class)
         with translate_memory_errors():
             table = cupy.asarray(fixed.table)
             whole_terms = int(fixed.table[-1])
             self.redundancy, self.conditional = (cupy.zeros(p, cupy.int64) for _ in range(2))
-            self.varies = cupy.zeros(p, cupy.bool_)
-            self._where: Any = None
+            self.varies: Any = cupy.zeros(p, cupy.bool_)
+            self._location: Any = None
             self._store = PlaneStore(p, memory)
             mutual, entropy = cupy.zeros(p, cupy.int64), cupy.zeros(p, cupy.int64)
             self._by_class = int(fixed.table[self._grouping.sizes].sum())
@@ -113,16 +116,16 @@ class PairInformation:
                 for n_planes, columns in bitplanes_cuda.group_by_planes(coded):
                     self._add(coded, columns, n_planes, table, mutual, entropy)
             self._bits = mutual / fixed.scale
-            self.relevance = _drop_bits(mutual, SPARE_BITS)
-            self.entropy = _drop_bits(entropy, SPARE_BITS)
+            self.relevance: Any = _drop_bits(mutual, SPARE_BITS)
+            self.entropy: Any = _drop_bits(entropy, SPARE_BITS)
             own_terms = whole_terms - entropy
-        self.class_entropy = int(_drop_bits(whole_terms - self._by_class, SPARE_BITS))
+        self.class_entropy: int = int(_drop_bits(whole_terms - self._by_class, SPARE_BITS))
         redundancy_out = self.redundancy if redundancy else None
         steps = cupy.asarray(np.diff(fixed.table))
         self._terms = Terms(table, steps, own_terms, SPARE_BITS, redundancy_out, self.conditional)
 
     def _choose_layout(self, by_class: bool) -> None:
-        """Choose the layout of rows in planes, and whether planes tell the classes apart."""
+        """Choose the layout of rows in planes, and whether classes lie apart in them."""
         grouping = self._grouping
         self._in_planes, self._by_words = True, True
         self._words = self._counting = grouping.layout
@@ -140,7 +143,7 @@ class PairInformation:
     ) -> None:
         """Store some columns of a block, and compute their information about the class."""
         if n_planes == CONSTANT:
-            return  # such a column tells nothing
+            return  # such a column has no information
         part: Part | histograms_cuda.WideColumns
         if n_planes == WIDE or not self._in_planes:
             levels, n_levels = coded.levels(columns), coded.most_levels(columns)
@@ -155,13 +158,13 @@ class PairInformation:
                 else self._grouping.count_block(coded, columns)
             )
         for counts in counts_by_block:
-            judge(counts, self._grouping, table, self._by_class, mutual, entropy)
+            fill_class_information(counts, self._grouping, table, self._by_class, mutual, entropy)
         if columns is not None:
             cupy = xp()
-            if self._where is None:
-                self._where = cupy.full(len(mutual), -1, cupy.int64)
-            number = len(self._store.parts) << PLACE_BITS
-            self._where[coded.first + columns] = cupy.arange(len(columns)) + number
+            if self._location is None:
+                self._location = cupy.full(len(mutual), -1, cupy.int64)
+            number = len(self._store.parts) << POSITION_BITS
+            self._location[coded.first + columns] = cupy.arange(len(columns)) + number
         self._store.add(part)
 
     @property
@@ -170,17 +173,17 @@ class PairInformation:
         return to_host(self._bits)
 
     def condition_on(self, chosen: int) -> None:
-        """Fill `redundancy` and `conditional` with those given a column that was chosen."""
+        """Fill `redundancy` and `conditional` for a chosen column s."""
         counting, terms = self._counting, self._terms
         levels, n_levels = self._levels(chosen)
         other = ConditioningColumn.from_levels(levels, n_levels, counting, terms.table)
         rows: histograms_cuda.RowOrder | None = None
         for part, data in self._store.each():
             if isinstance(part, Part):
-                bitplanes_cuda.information(part, data, other, counting, terms)
+                bitplanes_cuda.fill_information(part, data, other, counting, terms)
             else:
                 rows = rows or histograms_cuda.RowOrder.from_column(other, counting)
-                histograms_cuda.information(part, data, other, rows, counting, terms)
+                histograms_cuda.fill_information(part, data, other, rows, counting, terms)
 
     def _levels(self, column: int) -> tuple[Any, int]:
         """Return the levels of a column from 0, and how many there may be."""
@@ -200,12 +203,12 @@ class PairInformation:
         ), part.n_planes + 1
 
     def _find(self, column: int) -> tuple[int, int]:
-        """Return the part that a column is in, and its position; -1 for a column without any."""
+        """Return the number of the part of a column, -1 for none, and the position in it."""
         for number, part in enumerate(self._store.parts):
             if part.columns is None and 0 <= column - part.first < part.n_columns:
                 return number, column - part.first
-        location = -1 if self._where is None else int(self._where[column])
-        return location >> PLACE_BITS, location & ((1 << PLACE_BITS) - 1)
+        location = -1 if self._location is None else int(self._location[column])
+        return location >> POSITION_BITS, location & ((1 << POSITION_BITS) - 1)
 
 
 @dataclass(frozen=True)
@@ -215,10 +218,10 @@ class DeviceSearchResult(SearchResult):
     Attributes
     ----------
     ranking : int64 array of shape (n_features,)
-        The place of each column in the order, from 1.
+        The rank of each column, from 1.
     scores : float array of shape (n_features,)
-        The smallest criterion, weighted by the prior, up to the column in the order; that of a
-        column to start with is its own.
+        The smallest criterion, weighted by the prior, up to the column in the order; a column of
+        the start has its own.
     """
 
     ranking: IntArray
@@ -264,26 +267,26 @@ def forward_search(
         except KeyboardInterrupt:
             is_interrupted = True
         chosen = np.array([column for column, _ in steps], np.int64)
-        numbers = np.array([number for _, number in steps])
-        left = np.array(start_columns[len(chosen) :], np.int64)  # of an interrupted search
-        return _outcome(
-            value, terms, weights, chosen, numbers, left, len(start_columns), is_interrupted
+        worths = np.array([worth for _, worth in steps])
+        unreached = np.array(start_columns[len(chosen) :], np.int64)  # of an interrupted search
+        return _make_result(
+            value, terms, weights, chosen, worths, unreached, len(start_columns), is_interrupted
         )
 
 
-def _outcome(
+def _make_result(
     value: Any,
     terms: Any,
     prior: Any,
     chosen: IntArray,
-    numbers: FloatArray,
-    left: IntArray,
-    n_given: int,
-    stopped: bool,
+    worths: FloatArray,
+    unreached: IntArray,
+    n_start: int,
+    is_interrupted: bool,
 ) -> DeviceSearchResult:
-    """Return the order of all columns and what goes with it, on the host."""
+    """Return the order of all columns, with ranks and scores, on the host."""
     cupy = xp()
-    first = cupy.asarray(np.concatenate([chosen, left]))
+    first = cupy.asarray(np.concatenate([chosen, unreached]))
     unchosen = cupy.ones(len(value), cupy.bool_)
     unchosen[first] = False
     remaining, constant = (
@@ -293,16 +296,16 @@ def _outcome(
     remaining = remaining[cupy.argsort(-keys[remaining])]  # a stable sort: equal ones stay in order
     order = cupy.concatenate([first, remaining, constant])
     worth = value / terms.scale
-    worth[cupy.asarray(chosen)] = cupy.asarray(numbers)
+    worth[cupy.asarray(chosen)] = cupy.asarray(worths)
     scores = _apply_prior(worth, prior).copy()
-    free = order[n_given:]
+    free = order[n_start:]
     scores[free] = _running_minimum(scores[free])
     ranking = cupy.empty_like(order)
     ranking[order] = cupy.arange(1, len(order) + 1)
     step = np.zeros(len(value), np.int64)
     step[chosen] = np.arange(1, len(chosen) + 1)
     arrays = [to_host(array) for array in (order, worth, ranking, scores)]
-    return DeviceSearchResult(arrays[0], step, arrays[1], stopped, arrays[2], arrays[3])
+    return DeviceSearchResult(arrays[0], step, arrays[1], is_interrupted, arrays[2], arrays[3])
 
 
 def _comparison_keys(value: Any, digits: int, prior: Any) -> Any:
@@ -325,7 +328,7 @@ def _best(value: Any, digits: int, prior: Any, free: Any) -> tuple[int, float]:
     arguments = (keys, value.view(cupy.int64), free, len(keys), digits, best)
     loop((BLOCKS,), (THREADS,), arguments)
     key, index, values = best.get()
-    nonempty = np.flatnonzero(index >= 0)  # blocks without a free column have none
+    nonempty = np.flatnonzero(index >= 0)  # blocks with a free column
     block = nonempty[key[nonempty].argmax()]
     return int(index[block]), float(values[block : block + 1].view(value.dtype)[0])
 
@@ -374,8 +377,8 @@ def _running_minimum(values: Any) -> Any:
 SOURCE = r"""
 typedef long long i64;
 
-// The largest key of the columns that are free, the first of equal ones: of every block's stretch
-// of columns the key, the column, or -1, and its value.
+// Find the largest key of the free columns in each block's stretch of columns, the first of equal
+// ones: the key, the column, or -1, and its value.
 extern "C" __global__ void best(
     const i64* keys, const i64* values, const bool* free, i64 p, i64 digits, i64* out)
 {
@@ -384,9 +387,9 @@ extern "C" __global__ void best(
     __shared__ i64 key[THREADS], index[THREADS];
     i64 most = 0, at = -1;
     for (i64 f = begin + threadIdx.x; f < end; f += THREADS) {
-        const i64 here = (keys[f] + half) >> digits;
-        if (free[f] && (at < 0 || here > most)) {
-            most = here;
+        const i64 own_key = (keys[f] + half) >> digits;
+        if (free[f] && (at < 0 || own_key > most)) {
+            most = own_key;
             at = f;
         }
     }
@@ -395,10 +398,11 @@ extern "C" __global__ void best(
     for (int step = THREADS / 2; step > 0; step /= 2) {
         __syncthreads();
         if (threadIdx.x < step) {
-            const i64 other = index[threadIdx.x + step], its = key[threadIdx.x + step];
-            const bool better = other >= 0 && (at < 0 || its > most || (its == most && other < at));
+            const i64 other = index[threadIdx.x + step], other_key = key[threadIdx.x + step];
+            const bool larger = other_key > most || (other_key == most && other < at);
+            const bool better = other >= 0 && (at < 0 || larger);
             if (better) {
-                most = key[threadIdx.x] = its;
+                most = key[threadIdx.x] = other_key;
                 at = index[threadIdx.x] = other;
             }
         }
@@ -412,18 +416,18 @@ extern "C" __global__ void best(
 
 __device__ double smaller(double a, double b) { return b < a ? b : a; }
 
-// The smallest of all that THREADS threads have.
+// Return the smallest number of THREADS threads.
 __device__ double least_of_block(double mine)
 {
-    __shared__ double held[THREADS];
-    held[threadIdx.x] = mine;
+    __shared__ double shared[THREADS];
+    shared[threadIdx.x] = mine;
     for (int step = THREADS / 2; step > 0; step /= 2) {
         __syncthreads();
         if (threadIdx.x < step)
-            held[threadIdx.x] = smaller(held[threadIdx.x], held[threadIdx.x + step]);
+            shared[threadIdx.x] = smaller(shared[threadIdx.x], shared[threadIdx.x + step]);
     }
     __syncthreads();
-    return held[0];
+    return shared[0];
 }
 
 extern "C" __global__ void chunk_minimum(const double* values, i64 n, double* least, double* out)
@@ -432,8 +436,8 @@ extern "C" __global__ void chunk_minimum(const double* values, i64 n, double* le
     double mine = values[begin];
     for (i64 k = begin + threadIdx.x; k < begin + CHUNK && k < n; k += THREADS)
         mine = smaller(mine, values[k]);
-    const double found = least_of_block(mine);
-    if (threadIdx.x == 0) least[blockIdx.x] = found;
+    const double block_minimum = least_of_block(mine);
+    if (threadIdx.x == 0) least[blockIdx.x] = block_minimum;
 }
 
 extern "C" __global__ void running_minimum(const double* values, i64 n, double* least, double* out)
@@ -441,20 +445,20 @@ extern "C" __global__ void running_minimum(const double* values, i64 n, double* 
     double before = values[0];
     for (i64 k = threadIdx.x; k < blockIdx.x; k += THREADS) before = smaller(before, least[k]);
     before = least_of_block(before);
-    // neighbours that belong to one thread, then threads among themselves
+    // first the neighbours that belong to one thread, then the threads of the block
     const i64 begin = blockIdx.x * (i64)CHUNK + threadIdx.x * (CHUNK / THREADS);
-    __shared__ double held[THREADS];
+    __shared__ double shared[THREADS];
     double mine = before;
     for (i64 k = begin; k < begin + CHUNK / THREADS && k < n; k++) mine = smaller(mine, values[k]);
-    held[threadIdx.x] = mine;
+    shared[threadIdx.x] = mine;
     for (int step = 1; step < THREADS; step *= 2) {
         __syncthreads();
-        const double other = threadIdx.x >= step ? held[threadIdx.x - step] : mine;
+        const double other = threadIdx.x >= step ? shared[threadIdx.x - step] : mine;
         __syncthreads();
-        held[threadIdx.x] = mine = smaller(mine, other);
+        shared[threadIdx.x] = mine = smaller(mine, other);
     }
     __syncthreads();
-    double running = threadIdx.x > 0 ? smaller(before, held[threadIdx.x - 1]) : before;
+    double running = threadIdx.x > 0 ? smaller(before, shared[threadIdx.x - 1]) : before;
     for (i64 k = begin; k < begin + CHUNK / THREADS && k < n; k++) {
         running = smaller(running, values[k]);
         out[k] = running;

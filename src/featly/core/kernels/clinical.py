@@ -4,10 +4,10 @@ Every column is put on a line so that one formula serves all kinds:
 
 .. math:: k_f(a, b) = \max(0, 1 - |z_a - z_b|)
 
-A number lies at (x - min) / (max - min), a level at twice its code, a missing value far from
-everything, itself excepted. With the rows in the order of z, a column falls into *runs*: a number
+A number lies at (x - min) / (max - min), a level at twice its code, a missing value far from every
+value but itself. With the rows in the order of z, a column falls into *runs*: a number
 column is one run, a level is a run, a missing value is a run by itself; rows of different runs
-have nothing to do with each other. Within a run, with gaps :math:`g_k` between neighbours,
+have similarity 0. Within a run, with steps :math:`g_k` between neighbours,
 :math:`P_k` the sum of v up to the k-th row and S that of the run,
 
 .. math:: v'K_f v = \sum_{runs} S^2 - 2 S \sum_k g_k P_k + 2 \sum_k g_k P_k^2
@@ -19,6 +19,7 @@ Daemen, A. and De Moor, B. (2009), Development of a kernel function for clinical
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -264,7 +265,7 @@ def _fill_forms(order, line, places, v, include_missing, low, high, out):
 def add_product(rows, z, v, w, along, out):
     """Add ``w K_f v`` of one column, given by the order of its rows and its sorted positions.
 
-    `along` is room for v in that order: it is fetched once, from all over memory.
+    `along` is a buffer for v in that order, so that scattered memory is read once.
     """
     n = len(v)
     for i in range(n):
@@ -347,7 +348,7 @@ class ClinicalColumns:
     positions : float array of shape (n_features, n_rows), or list of such blocks
         What :func:`number_positions` and :func:`code_positions` give.
     n_jobs : int or None
-        Threads; results do not depend on it.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -357,7 +358,7 @@ class ClinicalColumns:
 
     Notes
     -----
-    Kept are the order of the rows and the sorted positions, 12 bytes a cell.
+    The order of the rows and the sorted positions are stored, 12 bytes a cell.
     """
 
     def __init__(
@@ -365,7 +366,7 @@ class ClinicalColumns:
     ) -> None:
         blocks = [positions] if isinstance(positions, np.ndarray) else list(positions)
         self.n_jobs = n_jobs
-        self.n_rows = blocks[0].shape[1]
+        self.n_rows: Any = blocks[0].shape[1]
         count = sum(len(block) for block in blocks)
         self._order = np.empty((count, self.n_rows), np.int32)
         self._line = np.empty((count, self.n_rows))
@@ -412,9 +413,9 @@ class ClinicalColumns:
 
     @property
     def lonely(self) -> BoolArray:
-        """Columns in which no two rows have anything in common: nothing can be learnt from them.
+        """Columns in which no two rows have any similarity: nothing can be learnt from them.
 
-        Those without any value, and categories that are names of the rows.
+        These are columns without any value, and categories that name the rows.
         """
         is_lonely = np.empty(self.n_features, np.bool_)
         _mark_lonely(self._line, self._places, is_lonely)
@@ -430,8 +431,8 @@ class ClinicalColumns:
     def forms(self, v: FloatArray, include_missing: bool = True) -> FloatArray:
         """``v' K_f v`` of every column, in O(n p).
 
-        Without `include_missing`, less :math:`v_i^2` for every missing value: what it adds by
-        being like itself says nothing of the column.
+        Without `include_missing`, :math:`v_i^2` is subtracted for every missing value: its
+        similarity to itself carries no information about the column.
         """
         out = np.empty(self.n_features)
 
@@ -465,7 +466,7 @@ class ClinicalColumns:
         weights = np.ones(len(places)) if weight is None else weight
         if out is None:
             out = np.zeros((self.n_rows, self.n_rows))
-        # blocks bounded by memory: what is spread out is a copy
+        # blocks limit the memory of the copies in row order
         size = max(TILE_COLUMNS, (32 << 20) // (8 * self.n_rows))
         for low, high in split(len(places), size):
             z = np.empty((high - low, self.n_rows))

@@ -1,7 +1,7 @@
 """The clinical kernel on the device: the CUDA counterpart of :mod:`featly.core.kernels.clinical`.
 
-Columns are put on the line and sorted there, and kept in that order; matrices, products and forms
-are made from it as on the CPU, and come back to the host.
+Columns are placed on the line and sorted on the device, and stored in that order. Matrices,
+products and forms are computed from it as on the CPU and returned on the host.
 """
 
 import copy
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-TILE_BYTES = 1 << 28  # of columns that are spread out at a time
+TILE_BYTES = 1 << 28  # of columns in row order at a time
 HOST_BLOCK = 4096  # columns that are placed on the line by the host at a time
 COMPACT_SHARE = 2  # once this fraction of the columns is left, they are gathered
 MOST_ROWS = 65535  # of a grid
@@ -135,17 +135,21 @@ def _width(n_rows: int) -> int:
 class ClinicalColumns:
     """Columns under the clinical kernel: each is a kernel of its own, and so is their sum.
 
-    The twin of :class:`featly.core.kernels.clinical.ClinicalColumns`. Kept are the order of the
-    rows and the sorted positions, 12 bytes a cell of the device's memory; a table that needs more
-    than is free is refused (:class:`~featly.core.runtime.device_cuda.NotOnDevice`).
+    The CUDA counterpart of :class:`featly.core.kernels.clinical.ClinicalColumns`. The order of the
+    rows and the sorted positions are stored, 12 bytes a cell of the device's memory; a table that
+    needs more than is free is refused (:class:`~featly.core.runtime.device_cuda.NotOnDevice`).
 
     Parameters
     ----------
     positions : float array of shape (n_features, n_rows), or list of such blocks
         Of the host or of the device.
     n_jobs : int or None
-        Of no use here.
+        Threads; None means all cores. The result does not depend on it.
+        The device does not use it.
     """
+
+    n_jobs: int | None
+    n_rows: int
 
     def __init__(self, positions: Any, n_jobs: int | None = None) -> None:
         blocks: Sequence[Any] = positions if isinstance(positions, list | tuple) else [positions]
@@ -253,8 +257,9 @@ class ClinicalColumns:
 
     @property
     def lonely(self) -> BoolArray:
-        """Columns in which no two rows have anything in common: nothing can be learnt from them."""
-        return self._facts[self._column_index, 1].astype(np.bool_)
+        """Columns in which no two rows have any similarity: nothing can be learnt from them."""
+        lonely: BoolArray = self._facts[self._column_index, 1].astype(np.bool_)
+        return lonely
 
     @cached_property
     def _columns(self) -> Any:
@@ -410,7 +415,7 @@ class ClinicalColumns:
 class ColumnKernels(ClinicalColumns):
     """A clinical kernel for every column, without the similarity of a missing value to itself.
 
-    The twin of :class:`featly.core.kernels.kernel_sets.ColumnKernels`.
+    The CUDA counterpart of :class:`featly.core.kernels.kernel_sets.ColumnKernels`.
     """
 
     @classmethod

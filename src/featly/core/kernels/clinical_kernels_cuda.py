@@ -126,18 +126,18 @@ extern "C" __global__ void sort_column(
 )
 
 WALK = r"""
-// out[k] = v' K_f v for f = places[k]; without gaps, less what missing values add
+// out[k] = v' K_f v for f = places[k]; without include_missing, minus what missing values add
 extern "C" __global__ void clinical_forms(
     const int* __restrict__ order, const double* __restrict__ line, long long step,
-    const int* __restrict__ places, int count, const double* __restrict__ v, int n, int gaps,
-    double* __restrict__ out)
+    const int* __restrict__ places, int count, const double* __restrict__ v, int n,
+    int include_missing, double* __restrict__ out)
 {
     int k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= count) return;
     const int* rows = order + places[k];
     const double* z = line + places[k];
     int start = 0;
-    if (!gaps)
+    if (!include_missing)
         while (start < n && z[start * step] < 0.0) start++;  // missing values come first
     if (start == n) {
         out[k] = 0.0;
@@ -147,14 +147,14 @@ extern "C" __global__ void clinical_forms(
     #pragma unroll 4
     for (int i = start; i < n - 1; i++) {
         total += v[rows[i * step]];
-        double next = z[(i + 1) * step], gap = next - here;
+        double next = z[(i + 1) * step], apart = next - here;
         here = next;
-        if (gap > 1.0) {
+        if (apart > 1.0) {
             form += total * total - 2 * total * first + 2 * second;
             total = first = second = 0.0;
         } else {
-            first += gap * total;
-            second += gap * total * total;
+            first += apart * total;
+            second += apart * total * total;
         }
     }
     total += v[rows[(n - 1) * step]];
@@ -166,7 +166,7 @@ extern "C" __global__ void clinical_forms(
 extern "C" __global__ void clinical_products(
     const int* __restrict__ order, const double* __restrict__ line, long long step,
     const int* __restrict__ places, int count, const double* __restrict__ v,
-    const double* __restrict__ factors, int n, int gaps, int part, int padded,
+    const double* __restrict__ factors, int n, int include_missing, int part, int padded,
     double* __restrict__ out)
 {
     int k = blockIdx.x * blockDim.x + threadIdx.x;
@@ -197,7 +197,8 @@ extern "C" __global__ void clinical_products(
         here = begin;
         for (int i = start; i < end; i++) {
             int row = rows[i * step];
-            to[(long long)row * part] = gaps || here >= 0.0 ? w * (total - distance) : 0.0;
+            to[(long long)row * part] =
+                include_missing || here >= 0.0 ? w * (total - distance) : 0.0;
             if (i + 1 < end) {
                 double next = z[(i + 1) * step];
                 below += v[row];
@@ -225,16 +226,16 @@ extern "C" __global__ void spread_columns(
     }
 }
 
-// out[row] += sum over k of tile[row][k], or, with gaps, of the weights of negative entries
+// out[row] += sum over k of tile[row][k], or, with weigh_missing, of weights of negative entries
 extern "C" __global__ void add_row_sums(
     const double* __restrict__ tile, int step, int count, const double* __restrict__ weights,
-    int gaps, double* __restrict__ out)
+    int weigh_missing, double* __restrict__ out)
 {
     __shared__ double sums[256];
     const double* row = tile + (long long)blockIdx.x * step;
     double mine = 0.0;
     for (int k = threadIdx.x; k < count; k += 256)
-        mine += gaps ? (row[k] < 0.0 ? weights[k] : 0.0) : row[k];
+        mine += weigh_missing ? (row[k] < 0.0 ? weights[k] : 0.0) : row[k];
     sums[threadIdx.x] = mine;
     for (int apart = 128; apart > 0; apart >>= 1) {
         __syncthreads();

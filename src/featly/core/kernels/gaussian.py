@@ -26,7 +26,7 @@ __all__ = ["margin_changes", "squared_distances"]
 
 COLUMN_BLOCK = 16  # columns that one task goes through
 PAIR_BLOCK = 8192  # pairs of rows that stay in cache while the columns pass
-FARTHEST = 600.0  # the exponential of minus this is still a number
+FARTHEST = 600.0  # the exponential of minus this does not underflow
 LARGEST = 0.25  # of the distance times gamma for which the polynomial is exact to rounding
 
 # mypy: disable-error-code="no-untyped-def"
@@ -85,7 +85,7 @@ def margin_changes(
 
     run_blocks(add_block, split(n_features, COLUMN_BLOCK), n_jobs)
     far = np.tril(exponent > FARTHEST, -1).nonzero()
-    if len(far[0]):  # their kernel is lost in underflow, and with it what a column does to it
+    if len(far[0]):  # their kernel underflows, and with it the change by a column
         product = weight[far[0]] * weight[far[1]]
         for f in range(n_features):
             feature_atoms = z[starts[f] : starts[f + 1]]

@@ -1,13 +1,13 @@
 """Sets of kernels on the same rows, with the products that multiple kernel learning needs.
 
 A clinical kernel for every column of a table, where a product with each takes O(n) and no matrix
-is made, or any kernels by their Gram matrices. In a clinical kernel of its own, a missing value is
-like nothing, not even itself: the similarity of 1 to itself, which
+is made, or any kernels by their Gram matrices. In a kernel of a single column, a missing value has
+similarity 0 to everything, itself included: the similarity of 1 to itself, which
 :class:`featly.core.kernels.clinical.ClinicalColumns` has, would be a dimension for that row alone.
-A machine learns rows by heart with such, and would pay for columns of gaps with the largest
-weights.
+A machine could memorise rows with such dimensions, and would give columns with many missing values
+the largest weights.
 
-Numbers that say how much a kernel matters come from loops in a fixed order, never from BLAS: equal
+Measures of the importance of a kernel come from loops in a fixed order, never from BLAS: equal
 kernels must get equal bits.
 """
 
@@ -119,7 +119,7 @@ class ColumnKernels(ClinicalColumns):
         return gram
 
     def _missing_weight(self, weight: FloatArray | None) -> FloatArray:
-        """Weight of the columns that are missing, for every row."""
+        """Return the weight of the columns with a missing value, for every row."""
         weights = np.ones(self.n_features) if weight is None else weight
         out = np.zeros(self.n_rows)
         _add_missing_weight(self._order, self._line, self._places, weights, out)
@@ -158,7 +158,7 @@ class KernelList:
     matrices : sequence of (n, n) arrays, or array of shape (m, n, n)
         Symmetric and positive semi-definite. An array of float64 is not copied.
     n_jobs : int or None
-        Threads; results do not depend on it.
+        Threads; None means all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -174,9 +174,9 @@ class KernelList:
     def __init__(
         self, matrices: Sequence[npt.ArrayLike] | FloatArray, n_jobs: int | None = None
     ) -> None:
-        self.matrices = _check_matrices(matrices)
+        self.matrices: FloatArray = _check_matrices(matrices)
         self.n_jobs = n_jobs
-        self.n_rows = self.matrices.shape[1]
+        self.n_rows: int = int(self.matrices.shape[1])
         self._roots = np.sqrt(np.diagonal(self.matrices, axis1=1, axis2=2).clip(0))
         self._places = np.arange(len(self.matrices))
 
@@ -261,6 +261,11 @@ class ScaledKernels:
     array([6., 4.])
     """
 
+    n_jobs: int | None
+    n_rows: int
+    factors: FloatArray
+    kernels: Kernels
+
     def __init__(self, kernels: Kernels, factors: FloatArray) -> None:
         self.kernels, self.factors = kernels, factors
         self.n_rows, self.n_jobs = kernels.n_rows, kernels.n_jobs
@@ -308,7 +313,7 @@ def _quadratic_form(K, v):
 
 
 def _check_matrices(matrices: Any) -> FloatArray:
-    """Check Gram matrices, and return them as one array; DataError for the first that is none."""
+    """Check Gram matrices and return them as one array; DataError for the first invalid one."""
     if len(matrices) == 0:
         raise DataError("there is no kernel: give at least one Gram matrix")
     size: tuple[int, ...] | None = None
@@ -321,7 +326,7 @@ def _check_matrices(matrices: Any) -> FloatArray:
             )
         if size is not None and K.shape != size:
             raise DataError(
-                f"kernel {k} is of shape {K.shape}, kernel 0 of shape {size}: all must be on the "
+                f"kernel {k} has shape {K.shape}, kernel 0 has shape {size}: give matrices of the "
                 "same rows"
             )
         size = K.shape
@@ -331,8 +336,8 @@ def _check_matrices(matrices: Any) -> FloatArray:
         if not np.isfinite(most):
             row, column = np.argwhere(~np.isfinite(K))[0]
             raise DataError(
-                f"kernel {k} has {K[row, column]} at ({row}, {column}): similarities are finite "
-                "numbers"
+                f"kernel {k} has {K[row, column]} at ({row}, {column}): similarities must be "
+                "finite numbers"
             )
         off = np.abs(K - K.T).max(initial=0.0)
         if off > 1e-8 * most:

@@ -27,8 +27,9 @@ a constant factor a turn. Here is a faster one. With :math:`u_f = K_f b`, the se
 
 and because the function is homogeneous of degree two, :math:`Hb` is its gradient. So the quadratic
 model that Newton's method maximises at b has no linear term but y: *it is the dual of an SVM with
-the kernel H*, and the exact, warm solver of such is at hand. A line search keeps the objective
-rising; three steps give a relative gap of 1e-3, five one of 1e-9.
+the kernel H*, which :mod:`featly.core.svm.dual` solves exactly, from the last solution. A line
+search makes the objective rise in every step; three steps give a relative duality gap of 1e-3, five
+one of 1e-9.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-r"""Distances between rows of mixed columns, votes of the nearest, and a search that asks them.
+r"""Distances between rows of mixed columns, votes of the nearest rows, and a search by these votes.
 
 .. math::
 
@@ -50,7 +50,7 @@ def _add_column(column, value, spread, begin, end, total):
     column, total = column[begin:end], total[begin:end]  # loops from 0 are compiled to vectors
     if spread == 0.0:
         for j in range(len(column)):
-            total[j] += 1.0 if column[j] != value else 0.0  # a gap differs from everything
+            total[j] += 1.0 if column[j] != value else 0.0  # NaN differs from everything
     else:
         for j in range(len(column)):
             d = abs(column[j] - value) / spread
@@ -97,7 +97,7 @@ def _gather_near(total, limit, begin, end, near, count):
     """Append those of ``begin:end`` within `limit` to `near`; return how many it has then."""
     total = total[begin:end]
     for j in range(len(total)):
-        near[count] = begin + j  # no branch: which rows are near cannot be foreseen
+        near[count] = begin + j  # no branch, which could not be predicted
         count += total[j] <= limit
     return count
 
@@ -107,8 +107,8 @@ def _decide_votes(total, near, count, farthest, y, k, ahead, level, wins):
     """Count the votes of the rows in `near`, all that lie within the k-th distance or more.
 
     ``ahead[class]`` are rows nearer than `farthest`, ``level[class]`` those as far, which share
-    what the others leave of the k votes. Votes are compared as whole numbers. Classes with equal
-    votes are compared by the summed distance of their voters. Returns how many are left.
+    the votes that the nearer ones leave of k. Votes are compared as whole numbers. Classes with
+    equal votes are compared by the summed distance of their voters. Returns how many classes win.
     """
     n_classes = len(ahead)
     for c in range(n_classes):
@@ -163,10 +163,8 @@ def merge_neighbours(numbers, codes, y, starts, tested, k, squared, near, taken,
     its rate was. Ends with the first of the lists, and returns how many steps it took.
     """
     a, b = 0, 0
-    number, code = (
-        a == 0,
-        a != 0,
-    )  # the compiler would make a copy of each kernel for True and False
+    # the literals True and False would have every kernel compiled once for each
+    number, code = a == 0, a != 0
     by_number, by_code = np.empty_like(near), np.empty_like(near)
     while a < len(numbers) and b < len(codes):
         rate = _rate(numbers[a], number, y, starts, tested, k, squared, near, by_number)
@@ -206,7 +204,7 @@ def join_neighbours(column, numeric, starts, squared):
 def _rate(column, numeric, y, starts, tested, k, squared, near, neighbours):
     """Return the balanced rate with one more column; fill ``neighbours[row]`` with the nearest.
 
-    The k nearest so far are no farther than the farthest of them now: whoever is near is within
+    The k nearest so far are no farther than the farthest of them now: all near rows are within
     that bound, which leaves few rows to sort.
     """
     n, n_classes = len(column), len(tested)
@@ -257,7 +255,7 @@ def _extent(column, numeric, begin, end):
 
 @kernel
 def _clip_value(value, low, high):
-    # a gap is neither below nor above
+    # NaN is neither below nor above
     return low if value < low else high if value > high else value
 
 
@@ -269,10 +267,10 @@ def _find_nearest(total, within, count, k, neighbours):
         j = within[i]
         if size == k and total[j] >= total[neighbours[k - 1]]:
             continue
-        place = min(size, k - 1)
-        while place > 0 and total[neighbours[place - 1]] > total[j]:
-            neighbours[place] = neighbours[place - 1]
-            place -= 1
-        neighbours[place] = j
+        position = min(size, k - 1)
+        while position > 0 and total[neighbours[position - 1]] > total[j]:
+            neighbours[position] = neighbours[position - 1]
+            position -= 1
+        neighbours[position] = j
         size = min(size + 1, k)
     return total[neighbours[k - 1]]

@@ -35,7 +35,7 @@ __all__ = ["LARGEST_SYSTEM", "Solution", "clear_rounding", "solve", "solve_syste
 
 LARGEST_SYSTEM = 8192  # unknowns of a system that is factorised: half a gigabyte
 LOST = 1e-12  # a penalty, or a direction, below this share of the squares is lost in rounding
-NEAR = 1e-10  # values this near, beside the largest that weights can give, are equal
+NEAR = 1e-10  # values that differ by this share of the largest that weights can give are equal
 NEGLIGIBLE = 1e-7  # a right-hand side this small, beside what it might be, counts as this large
 TOLERANCE = 1e-10  # of the residual, where gradients are conjugate
 MOST_ROUNDS = 5000
@@ -150,7 +150,7 @@ def solve_system(
 ) -> Iterator[Solution]:
     """Solve (gram + ridge I) beta = right on the bias and the first columns.
 
-    The same as :func:`solve` where A'DA and A'DT are there already; `bound` is the most that a
+    The same as :func:`solve` where A'DA and A'DT are known already; `bound` is the most that a
     bias alone can be.
     """
     with single_threaded_blas():
@@ -178,12 +178,14 @@ def _factor(gram: FloatArray, ridge: float) -> FloatArray | None:
         return None
     raised = gram.copy()
     raised.flat[:: len(raised) + 1] += ridge
-    return cholesky(raised, lower=True, overwrite_a=True, check_finite=False)
+    factor: FloatArray = cholesky(raised, lower=True, overwrite_a=True, check_finite=False)
+    return factor
 
 
 def _solve_cholesky(L: FloatArray, right: FloatArray) -> FloatArray:
     half = solve_triangular(L, right, lower=True, check_finite=False)
-    return solve_triangular(L, half, lower=True, trans="T", check_finite=False)
+    solution: FloatArray = solve_triangular(L, half, lower=True, trans="T", check_finite=False)
+    return solution
 
 
 def _shortest(gram: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
@@ -191,7 +193,8 @@ def _shortest(gram: FloatArray, right: FloatArray, ridge: float) -> FloatArray:
     values, vectors = eigh(gram, check_finite=False)
     sure = values > LOST * values[-1]
     V = vectors[:, sure]
-    return V @ ((V.T @ right) / (values[sure] + ridge)[:, None])
+    solution: FloatArray = V @ ((V.T @ right) / (values[sure] + ridge)[:, None])
+    return solution
 
 
 # ---- a system of the rows ------------------------------------------------------------------------
@@ -220,7 +223,7 @@ def _solve_by_rows(
                 dual += _solve_cholesky(factor, wanted - system @ dual - ridge * dual)
             residual = wanted - system @ dual - ridge * dual
             size = _lengths(wanted, 0.0)
-            if factor is None:  # what no weights can fit is left for good
+            if factor is None:  # the part that no weights can fit remains
                 residual = system @ residual
                 size = _lengths(system @ wanted, np.trace(system) * size)
         spread = root * dual
@@ -230,17 +233,17 @@ def _solve_by_rows(
 
 # ---- products only -------------------------------------------------------------------------------
 class _FirstColumns:
-    """The bias and the first columns of a table, as far as gradients go."""
+    """The bias and the first columns of a table, as conjugate gradients need them."""
 
     def __init__(self, table: Table, count: int) -> None:
         self.table, self.count = table, count
 
     def pull(self, part: Part) -> FloatArray:
-        """Product A'U on these columns."""
+        """Return the product A'U on these columns."""
         return self.table.multiply_transposed(part)[: self.count + 1]
 
     def squares(self, weight: FloatArray | None) -> FloatArray:
-        """Sums of squares of the columns, about: weights count by their mean."""
+        """Return approximate sums of squares of the columns: weights count by their mean."""
         mean, variance = self.table.moments()
         total = self.table.n_rows if weight is None else weight.sum()
         return np.concatenate([[1.0], (variance + mean**2)[: self.count]]) * total
@@ -249,7 +252,7 @@ class _FirstColumns:
 def _solve_by_gradients(
     first: _FirstColumns, target: Part, ridge: float, weight: FloatArray | None, bound: float
 ) -> Solution:
-    """Conjugate gradients on the system of the columns, all outputs at once."""
+    """Solve the system of the columns by conjugate gradients, all outputs at once."""
     table = first.table
     wanted = target(0, table.n_rows)
 
@@ -296,11 +299,12 @@ def _weight_part(part: Part, weight: FloatArray | None) -> Part:
 
 
 def _lengths(right: FloatArray, most: float | FloatArray) -> FloatArray:
-    """Lengths of right-hand sides; one that is 0 but for rounding must not be divided by.
+    """Return lengths of right-hand sides, with a lower bound, as residuals are divided by them.
 
     `most` is the length that rows of this size can give (Cauchy and Schwarz).
     """
-    return np.maximum(np.linalg.norm(right, axis=0), NEGLIGIBLE * most)
+    lengths: FloatArray = np.maximum(np.linalg.norm(right, axis=0), NEGLIGIBLE * most)
+    return lengths
 
 
 def _build_solution(

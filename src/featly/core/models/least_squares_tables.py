@@ -29,7 +29,7 @@ NARROW = 1024  # ... where a sum of squares is at most this wide
 
 
 def signs(codes: IntArray, n_classes: int) -> FloatArray:
-    """Targets of rows: a column of -1 and 1 for two classes, for more a column a class.
+    """Return targets of rows: a column of -1 and 1 for two classes, for more a column a class.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def signs(codes: IntArray, n_classes: int) -> FloatArray:
 
 
 def block_rows(n_columns: int) -> int:
-    """Rows of a block of so many columns."""
+    """Return the number of rows of a block with so many columns."""
     return max(FEWEST_BLOCK_ROWS, BLOCK_VALUES // max(n_columns, 1))
 
 
@@ -105,6 +105,9 @@ class BlockTable(Table):
     n_rows, n_columns : int
     """
 
+    n_columns: int
+    n_rows: int
+
     def __init__(self, rows: Part, n_rows: int, n_columns: int) -> None:
         self._rows = rows
         self.n_rows, self.n_columns = n_rows, n_columns
@@ -112,7 +115,7 @@ class BlockTable(Table):
 
     @classmethod
     def from_array(cls, Z: FloatArray) -> "BlockTable":
-        """Wrap a table that is there as a whole."""
+        """Wrap a table that is in memory as a whole."""
         return cls(lambda low, high: Z[low:high], *Z.shape)
 
     def in_memory(self) -> "BlockTable":
@@ -183,7 +186,8 @@ class BlockTable(Table):
 
         def squares(block: tuple[int, int]) -> FloatArray:
             centred = self._rows(*block) - mean
-            return np.einsum("ij,ij->j", centred, centred)
+            sums: FloatArray = np.einsum("ij,ij->j", centred, centred)
+            return sums
 
         return mean, self._sum_blocks(squares, (self.n_columns,)) / self.n_rows
 
@@ -216,6 +220,9 @@ class SparseTable(Table):
         stored entries over that of zeros in a column: centre columns without zeros beforehand.
     """
 
+    n_columns: int
+    n_rows: int
+
     def __init__(self, matrix: Any, shift: FloatArray) -> None:
         self._matrix, self._shift = matrix, shift
         self.n_rows, self.n_columns = matrix.shape
@@ -240,13 +247,15 @@ class SparseTable(Table):
         """Product ZZ' of some columns."""
         M, m = self._matrix[:, low:high], self._shift[low:high]
         cross = (M @ m)[:, None]
-        return (M @ M.T).toarray() - (cross + cross.T) + m @ m
+        product: FloatArray = (M @ M.T).toarray() - (cross + cross.T) + m @ m
+        return product
 
     def multiply(self, V: FloatArray) -> FloatArray:
         """Product AV."""
         count = len(V) - 1
         M = self._matrix if count == self.n_columns else self._matrix[:, :count]
-        return M @ V[1:] + (V[0] - self._shift[:count] @ V[1:])
+        product: FloatArray = M @ V[1:] + (V[0] - self._shift[:count] @ V[1:])
+        return product
 
     def multiply_transposed(self, part: Part) -> FloatArray:
         """Product A'U."""
@@ -256,7 +265,8 @@ class SparseTable(Table):
 
     def to_array(self) -> FloatArray:
         """Z, as an array."""
-        return self._matrix.toarray() - self._shift
+        Z: FloatArray = self._matrix.toarray() - self._shift
+        return Z
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of every column; zeros count."""

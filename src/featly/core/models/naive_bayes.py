@@ -1,4 +1,4 @@
-r"""Log-likelihoods of mixed columns that are independent within a class, and a search by them.
+r"""Log-likelihoods of mixed columns that are independent within a class, and searches by them.
 
 .. math::
 
@@ -21,6 +21,7 @@ from featly.core.runtime.jit import kernel
 __all__ = [
     "add_codes",
     "add_numbers",
+    "count_right",
     "join_codes",
     "join_numbers",
     "learn_codes",
@@ -35,7 +36,7 @@ NEAR = 1e-10  # logarithms and rates that differ by no more than this share are 
 FAR = 1e100  # a value so many deviations away is as good as any that is farther
 
 
-# ---- what the rows say of the columns -------------------------------------------------------
+# ---- densities and probabilities by class ---------------------------------------------------
 @kernel
 def learn_numbers(columns, y, fold, left_out, smoothing, densities):
     """Learn normal densities by class, from the rows that are not of fold `left_out`.
@@ -52,7 +53,7 @@ def _learn_number(values, y, fold, left_out, smoothing, density):
     """Learn the normal densities of one column.
 
     A class with one value has the variance of the column, one without any its mean as well.
-    Everything is 0 where the column is constant: it says nothing then.
+    Everything is 0 where the column is constant: it does not count then.
     """
     mean, scale, height = density[0], density[1], density[2]
     n_classes = len(mean)
@@ -95,7 +96,7 @@ def _learn_number(values, y, fold, left_out, smoothing, density):
 def learn_codes(codes, y, fold, left_out, smoothing, logs):
     """Learn log-probabilities ``logs[class, code]`` of one column's levels, from the same rows.
 
-    0 for missing values and for levels that none of the rows has: they say nothing.
+    0 for missing values and for levels that none of the rows has: they do not count.
     """
     n_classes, width = logs.shape
     _clear(logs)
@@ -143,7 +144,7 @@ def _add_number(values, fold, tested, density, total):
 def add_codes(codes, fold, tested, logs, total):
     """Add the log-probabilities of one column to the rows of fold `tested`.
 
-    Codes beyond the levels of `logs` say nothing.
+    Codes beyond the levels of `logs` do not count.
     """
     for i in range(len(codes)):
         if fold[i] == tested and codes[i] < logs.shape[1]:
@@ -177,9 +178,9 @@ def merge_likelihoods(
 ):  # fmt: skip
     """Merge two ranked lists of columns by the balanced rate at which the likeliest class is right.
 
-    Row i is tested by what the rows of other folds say; folds count from 0, and rows of fold -1
-    only teach. `tested` are the rows tested of each class, ``total[row, class]`` the logarithms on
-    the columns so far, which are kept up to date. At each step the next of `numbers`
+    Row i is predicted from the rows of other folds; folds count from 0, and rows of fold -1 are
+    never predicted. `tested` are the rows tested of each class, ``total[row, class]`` the
+    logarithms on the columns so far, which are kept up to date. At each step the next of `numbers`
     (float64[columns, n]) and the next of `codes` (int64[columns, n]) are tried, and the better one
     is taken, on a tie the former. ``taken[step]`` says whether it was the latter, ``rates[step]``
     what its rate was. Ends with the first of the lists, and returns how many steps it took.
@@ -222,9 +223,24 @@ def _add_likelihoods(total, more):
 
 @kernel
 def _rate(total, more, y, fold, tested):
-    """Return the balanced rate of ``total + more``; a row of tied classes is right in part."""
+    """Return the balanced rate of ``total + more``."""
     n_classes = len(tested)
-    right = np.zeros(n_classes)
+    right = np.empty(n_classes)
+    _count_right(total, more, y, fold, right)
+    rate, n_tested = 0.0, 0
+    for c in range(n_classes):
+        if tested[c] > 0:
+            rate += right[c] / tested[c]
+            n_tested += 1
+    return rate / n_tested
+
+
+@kernel
+def _count_right(total, more, y, fold, right):
+    """Fill ``right[class]``; a row whose likeliest classes tie is right in part."""
+    n_classes = len(right)
+    for c in range(n_classes):
+        right[c] = 0.0
     for i in range(len(y)):
         if fold[i] < 0:
             continue
@@ -237,9 +253,21 @@ def _rate(total, more, y, fold, tested):
             for c in range(n_classes):
                 n_wins += total[i, c] + more[i, c] >= limit
             right[y[i]] += 1 / n_wins
-    rate, n_tested = 0.0, 0
-    for c in range(n_classes):
-        if tested[c] > 0:
-            rate += right[c] / tested[c]
-            n_tested += 1
-    return rate / n_tested
+
+
+@kernel
+def count_right(total, more, y, fold, right):
+    r"""Fill ``right[set, class]`` with the rows that ``total + more[set]`` has right.
+
+    .. math::
+
+        r_c = \sum_{i: y_i = c} \frac{[y_i \in W_i]}{|W_i|}, \qquad
+        W_i = \arg\max_d \ell_{id},
+
+    where :math:`\ell_{id}` is the logarithm of class d at row i.
+
+    `total` is float64[n, classes], `more` float64[sets, n, classes], `y` int64[n], `fold` int64[n]
+    with -1 for rows that are not tested.
+    """
+    for s in range(len(more)):
+        _count_right(total, more[s], y, fold, right[s])

@@ -15,7 +15,7 @@ Learning* 37, 277-296.
 
 Taking all rows at once makes the order of the rows irrelevant. The weights are
 :math:`w = \frac1n \sum_i a_i z_i` with whole numbers a, by how often each row was wrong: training
-needs products of rows only, from a Gram matrix where rows are few, and knows a without rounding.
+needs products of rows only, from a Gram matrix where rows are few, and a is exact.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from featly.core.runtime.jit import lane_kernel
 __all__ = ["NEAR", "TrainedPerceptrons", "project", "train"]
 
 
-NEAR = 1e-12  # what so small a share of the terms of a sum is left is 0: rounding has no side
+NEAR = 1e-12  # a sum of at most this share of its terms is a rounding error and counts as 0
 
 
 @dataclass(frozen=True)
@@ -68,20 +68,19 @@ def train(
     Parameters
     ----------
     outputs : function of float64[n, m] to float64[n, m]
-        ``Z Z' A`` plus the sum of each column of A: what weights ``Z' A`` and biases ``1' A`` say
-        of every row.
+        ``Z Z' A`` plus the sum of each column of A: the outputs of weights ``Z' A`` and biases
+        ``1' A`` for every row.
     targets : float64 array of shape (n, m)
         -1 and 1, a column for each perceptron.
     longest : float
-        The largest of ``z'z + 1`` of all rows z: what outputs are compared with to tell whether
-        they are 0.
+        The largest of ``z'z + 1`` of all rows z: outputs that are small beside it count as 0.
     max_epochs : int
     progress : function of (int, int) or None
         Called with epochs done, and all.
 
     Returns
     -------
-    Trained
+    TrainedPerceptrons
 
     Examples
     --------

@@ -1,9 +1,9 @@
 r"""Columns on the device whose pairs have a value: correlations, symmetric uncertainties.
 
 Correlations are screened by products of unit columns in half precision, on tensor cores. The
-screen c of a pair, divided by the square of `UNIT`, is never further than `margin` from its value
-v. With the notation of :mod:`featly.core.pairs.correlation`, a = z + e and b = w + e' the columns
-in half precision:
+screened value c of a pair, divided by the square of `UNIT`, is never further than `margin` from
+its exact value v. With the notation of :mod:`featly.core.pairs.correlation`, a = z + e and
+b = w + e' the columns in half precision:
 
 1. :math:`|a'b - z'w| \le |z||e'| + |e||w| + |e||e'| \le 2d + d^2`, where d is the largest
    :math:`|e|` of all columns. It is measured when they are rounded, about 2^-12.
@@ -15,8 +15,8 @@ in half precision:
    that of one chunk, by Cauchy-Schwarz, and a rounding a chunk.
 3. Rounding in float64, and to the grid of values: as on the CPU.
 
-A screened value is then cut to 16 bits, at most 2^-10 of it away; that is part of how limits are
-derived from screened values, not of `margin`.
+A screened value is then cut to 16 bits, which takes off at most 2^-10 of it. Limits that are
+derived from screened values allow for that; `margin` does not contain it.
 
 Fasi, M., Higham, N. J., Mikaitis, M. and Pranesh, S. (2021), Numerical behavior of NVIDIA tensor
 cores, *PeerJ Computer Science* 7, e330.
@@ -48,12 +48,12 @@ from featly.core.stats.correlations import EXACT
 __all__ = ["CodedColumns", "UnitColumns"]
 
 
-UNIT = 128.0  # what a unit column is multiplied by, so that small entries keep their digits
-CHUNK = 8192  # rows that are added up by the tensor cores
+UNIT = 128.0  # a unit column is multiplied by this, so that small entries keep their digits
+CHUNK = 8192  # rows that the tensor cores add up at a time
 MOST_COLUMNS = (1 << 24) - 2
-MOST_LEVELS = 16  # of a column, a missing value counted as one
-EXACT_COUNTS = 2048  # up to so many rows, counts are exact in half precision
-MOST_ROWS = 1 << 22  # and in float32, well within what is exact
+MOST_LEVELS = 16  # of a column, missing counted as a level
+EXACT_COUNTS = 2048  # rows up to which counts are exact in half precision
+MOST_ROWS = 1 << 22  # rows up to which counts are exact in float32, with a margin
 LARGEST_CODE = 31743  # the bits of the largest half
 HOST_BLOCK = 1 << 27  # bytes that are sent over at a time
 ONE, ZERO = np.ones(1, np.float32), np.zeros(1, np.float32)
@@ -80,12 +80,19 @@ class UnitColumns:
     values : CuPy array of shape (n_rows, n_features)
         Numbers, in any order of memory; not copied.
     ranks : bool, default=False
-        Whether mid-ranks are taken first; those are a copy.
+        Whether values are replaced by their mid-ranks first, in a copy.
     """
+
+    margin: float
+    scales: Any
+    means: Any
+    origins: Any
+    n_features: int
+    n_rows: int
 
     grid = GRID
     coded = 0
-    relative = 2.0**-10 + 2.0**-20  # and what float32 takes off
+    relative: float = 2.0**-10 + 2.0**-20  # a value cut to 16 bits, and rounding in float32
 
     def __init__(self, values: Any, *, ranks: bool = False) -> None:
         cupy = xp()
@@ -98,20 +105,20 @@ class UnitColumns:
         self.n_rows, self.n_features = (int(size) for size in values.shape)
         if self.n_features > MOST_COLUMNS or self.n_rows >= 1 << 31:
             raise NotOnDevice(f"more than {MOST_COLUMNS} columns are compared on the CPU")
-        self.padded = -(-self.n_rows // 8) * 8
+        self.padded: int = -(-self.n_rows // 8) * 8
         needed = self.n_features * (2 * self.padded + 32)
         if ranks:
             needed += self.n_features * self.n_rows * (4 if self.n_rows < EXACT else 8)
         _check_memory(needed)
         with translate_memory_errors(needed):
-            self.values = _ranks(values) if ranks else values
-            self.halves = cupy.empty((self.n_features, self.padded), np.float16)
+            self.values: Any = _ranks(values) if ranks else values
+            self.halves: Any = cupy.empty((self.n_features, self.padded), np.float16)
             self._standardise()
         self._wide: Any = None
 
     @staticmethod
     def from_source(source: Source, *, ranks: bool = False) -> "UnitColumns":
-        """Make columns from a source on the host, sent over."""
+        """Make columns from a source; one on the host is copied to the device."""
         if (source.kinds == CATEGORICAL).any():
             raise NotOnDevice("categorical columns are compared on the CPU")
         values = getattr(source, "values", None)
@@ -135,25 +142,26 @@ class UnitColumns:
         value = C_TYPES[self.values.dtype.name]
         return kernel(UNITS, name, VALUE=value, RANK="float", LEAST=repr(LEAST), GRID=repr(GRID))
 
-    def _layout(self) -> tuple[Any, ...]:
+    def _value_arguments(self) -> tuple[Any, ...]:
+        """Return the arguments by which kernels read the values."""
         rows, columns = (step // self.values.itemsize for step in self.values.strides)
         return self.values, np.int64(rows), np.int64(columns), np.int32(self.n_rows)
 
     def _standardise(self) -> None:
         cupy, p = xp(), self.n_features
         self.origins, self.means, self.scales = (cupy.empty(p) for _ in range(3))
-        slacks, odd = cupy.empty(p), cupy.full(1, p, np.int32)
+        slacks, first_infinite = cupy.empty(p), cupy.full(1, p, np.int32)
         self._kernel("standardise")(
             (-(-p // 8),),
             (256,),
             (
-                *self._layout(), np.int32(p), np.int32(self.padded), UNIT, self.halves,
-                self.origins, self.means, self.scales, slacks, odd,
+                *self._value_arguments(), np.int32(p), np.int32(self.padded), UNIT, self.halves,
+                self.origins, self.means, self.scales, slacks, first_infinite,
             ),
         )  # fmt: skip
-        if int(odd[0]) < p:
-            raise NotFiniteError(int(odd[0]))
-        self.varies = self.scales > 0
+        if int(first_infinite[0]) < p:
+            raise NotFiniteError(int(first_infinite[0]))
+        self.varies: Any = self.scales > 0
         off = float(slacks.max()) * (1 + 1e-6) + 2.0**-40
         terms = 17 / 16 * min(self.padded, CHUNK) + 17 + len(split(self.padded, CHUNK))
         self.margin = (2 + off) * off + terms * 2.0**-22 * (1 + off) ** 2
@@ -161,7 +169,7 @@ class UnitColumns:
 
     @property
     def absolute(self) -> float:
-        """Twice the margin, as screened values are."""
+        """Twice the margin, in the units of screened values."""
         return 2 * self.margin * UNIT**2 * (1 + 1e-5)
 
     def work(self, width: int) -> int:
@@ -182,20 +190,20 @@ class UnitColumns:
         self._kernel("narrow")((-(-size // 256),), (256,), (self._wide, np.int64(size), out))
 
     def screen_codes(self, values: Any) -> Any:
-        """Return codes that the screened values of these values reach at least."""
+        """Return the least codes that pairs of these exact values can have after the screen."""
         scaled = xp().maximum(values - self.margin, 0.0) * UNIT**2
         codes = scaled.astype(np.float16).view(np.uint16)
-        return xp().where(codes > 0, codes - 1, 0).astype(np.uint16)  # below, however rounded
+        return xp().where(codes > 0, codes - 1, 0).astype(np.uint16)  # whichever way it was rounded
 
     def exact_values(self, pairs: Any) -> Any:
-        """Return the values of pairs, as on the CPU."""
+        """Return the exact values of pairs, the same as on the CPU."""
         out = xp().empty(len(pairs))
         if len(pairs):
             self._kernel("pair_values")(
                 (-(-len(pairs) // 8),),
                 (256,),
                 (
-                    *self._layout(), self.origins, self.means, self.scales, pairs,
+                    *self._value_arguments(), self.origins, self.means, self.scales, pairs,
                     np.int64(len(pairs)), out,
                 ),
             )  # fmt: skip
@@ -206,13 +214,13 @@ def _check_memory(needed: int) -> None:
     free = free_bytes()
     if needed > free:
         raise NotOnDevice(
-            f"the columns need {needed / 1e9:.3g} GB on the device, {free / 1e9:.3g} GB are free: "
-            "give device='cpu'"
+            f"the columns need {needed / 1e9:.3g} GB on the device, and {free / 1e9:.3g} GB are "
+            "free: give device='cpu'"
         )
 
 
 def _ranks(values: Any) -> Any:
-    """Return mean ranks of the columns, a missing value as NaN; infinite ones are refused."""
+    """Return mid-ranks of the columns, NaN for a missing value; infinite values are refused."""
     cupy = xp()
     n, p = values.shape
     dtype = np.float32 if n < EXACT else np.float64
@@ -246,14 +254,19 @@ class CodedColumns:
     Parameters
     ----------
     codes : Codes
-        On the host; sent over.
+        On the host; copied to the device.
     """
+
+    planes: int
+
+    n_features: int
+    n_rows: int
 
     grid = COARSE_GRID
     coded = 1
-    relative = 0.0
-    absolute = 0.0
-    margin = 0.0
+    relative: float = 0.0
+    absolute: float = 0.0
+    margin: float = 0.0
 
     def __init__(self, codes: Codes) -> None:
         cupy = xp()
@@ -266,12 +279,12 @@ class CodedColumns:
         if codes.n_levels.max(initial=0) > 254:
             raise NotOnDevice("columns of more than 254 levels are compared on the CPU")
         _check_memory(p * n + p * (4 * MOST_LEVELS + 12))
-        self.table = as_device(FixedPoint.for_rows(n).table)
+        self.table: Any = as_device(FixedPoint.for_rows(n).table)
         with translate_memory_errors(p * n):
-            self.slots = cupy.empty((p, n), np.uint8)
-            self.sizes = cupy.zeros((p, MOST_LEVELS), np.int32)
-            self.occupied = cupy.empty(p, np.int32)
-            self.entropy = cupy.empty(p, np.int64)
+            self.slots: Any = cupy.empty((p, n), np.uint8)
+            self.sizes: Any = cupy.zeros((p, MOST_LEVELS), np.int32)
+            self.occupied: Any = cupy.empty(p, np.int32)
+            self.entropy: Any = cupy.empty(p, np.int64)
         self.planes = 1
         for low, high in split(p, max(1, HOST_BLOCK // max(1, n))):
             block = np.ascontiguousarray(codes.block(low, high), np.uint8)
@@ -287,13 +300,13 @@ class CodedColumns:
         most = int(self.occupied.max())
         if most > MOST_LEVELS:
             raise NotOnDevice(f"columns of more than {MOST_LEVELS} levels are compared on the CPU")
-        self.varies = self.occupied > 1
+        self.varies: Any = self.occupied > 1
         self.planes = max(1, most - 1)
-        self.padded = -(-n // 8) * 8
+        self.padded: int = -(-n // 8) * 8
         needed = 2 * p * self.planes * self.padded
         _check_memory(needed)
         with translate_memory_errors(needed):
-            self.halves = cupy.empty((p * self.planes, self.padded), np.float16)
+            self.halves: Any = cupy.empty((p * self.planes, self.padded), np.float16)
         total = p * self.padded
         self._kernel("indicators")(
             (-(-total // 256),),
@@ -324,7 +337,7 @@ class CodedColumns:
         return (2 if self._small else 4) * (width * self.planes) ** 2
 
     def tile(self, out: Any, first: tuple[int, int], second: tuple[int, int]) -> None:
-        """Write values of some columns with others, as shares of the largest code."""
+        """Write values of some columns with others, as fractions of the largest code."""
         width = out.shape[1] * self.planes
         if self._counts is None or self._counts.shape != (width, width):
             dtype = np.float16 if self._small else np.float32
@@ -345,11 +358,11 @@ class CodedColumns:
         )  # fmt: skip
 
     def screen_codes(self, values: Any) -> Any:
-        """Return codes that the screened values of these values reach."""
+        """Return the codes of these values."""
         return xp().floor(values * LARGEST_CODE).astype(np.uint16)
 
     def exact_values(self, pairs: Any) -> Any:
-        """Return the values of pairs, as on the CPU."""
+        """Return the exact values of pairs, the same as on the CPU."""
         out = xp().empty(len(pairs))
         if len(pairs):
             self._kernel("code_values")(
@@ -366,17 +379,17 @@ class CodedColumns:
 def product(
     left: Any, right: Any, out: Any, *, half: bool, rows: tuple[int, int] | None = None
 ) -> None:
-    """Write ``left @ right.T`` of halves by the tensor cores, summed in float32, into `out`.
+    """Write ``left @ right.T`` of float16 arrays into `out`, summed in float32 by tensor cores.
 
-    CuPy's own ``matmul`` knows no product of halves in float32. `rows` are those that are added
-    up; those from the second chunk on are added to what is in `out`.
+    CuPy's ``matmul`` has no such product. `rows` is the range of rows that are added up; if it
+    does not begin at 0, the product is added to `out`.
     """
     cupy = xp()
     cublas, runtime = cupy.cuda.cublas, cupy.cuda.runtime
     low, high = rows or (0, left.shape[1])
     kind = runtime.CUDA_R_16F
     beta = ZERO if low == 0 else ONE
-    # cuBLAS counts by columns: to it, our rows are columns, and the product is turned
+    # cuBLAS stores matrices by columns, so our rows are its columns, and the product is transposed
     cublas.gemmEx(
         cupy.cuda.device.get_cublas_handle(), cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N,
         len(right), len(left), high - low, ONE.ctypes.data,

@@ -4,13 +4,13 @@ r"""Columns of norm 1, whose products are correlations.
 
     |r_{fg}| = |z_f' z_g|, \qquad z_f = \frac{x_f - \bar x_f}{\|x_f - \bar x_f\|}
 
-A missing value counts as the mean of its column, so it adds nothing. A constant column has no
-partner. Of mid-ranks this is Spearman's coefficient.
+A missing value counts as the mean of its column, so it adds nothing. A constant column forms no
+pair. With mid-ranks this is Spearman's coefficient.
 
-The value of a pair is computed in float64, in lanes of a fixed order that is the same on a
-device, and rounded to a multiple of 2^-40: equal columns have exactly 1. Before it come products in
-float32, tile by tile, which are only a screen: the screen c of a pair is never further than
-`margin` from its value v.
+The value of a pair is computed in float64, summed in lanes of a fixed order that is the same on a
+device, and rounded to a multiple of 2^-40: equal columns have exactly 1. Products in float32 are
+computed first, tile by tile. They are only a screen: the screened value c of a pair is never
+further than `margin` from its value v.
 
 Let u = 2^-24, z and w the unit columns as they are in float64, a and b the same in float32, n rows
 in chunks of m:
@@ -26,11 +26,12 @@ in chunks of m:
    each; v is rounded to 2^-40. For n up to 10^9 all of that is below 2^-20.
 
 Altogether |c - v| <= (m + k + 4) u (1 + 2^-8) + 3 n 2^-52 + 2^-40, which is `margin`. A pair whose
-screen is below a bound by more than that has a value below the bound.
+screened value is below a bound by more than that has a value below the bound.
 
 Higham, N. J. (2002), *Accuracy and Stability of Numerical Algorithms*, 2nd edition, SIAM.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +40,9 @@ import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.core.runtime.jit import kernel
+from featly.core.runtime.jit import intrinsic, kernel
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Source, StreamedSource
 from featly.core.stats.correlations import mid_ranks
@@ -53,14 +53,14 @@ __all__ = ["GRID", "LANES", "LEAST", "NotFiniteError", "UnitColumns", "Units"]
 
 
 GRID = 2.0**40
-LANES = 32  # sums of a column run in so many lanes, here as on a device
+LANES = 32  # partial sums of a column, on the CPU as on a device
 CHUNK = 4096  # rows that are added up in float32
 STRIPE = 128  # columns that one task reads
-LEAST = 2.0**-960  # a sum of squares below it has too few digits to be scaled: none
+LEAST = 2.0**-960  # a smaller sum of squares has too few digits: the column counts as constant
 
 
 class NotFiniteError(ValueError):
-    """A column holds an infinite value, or values whose squares are."""
+    """A column holds an infinite value, or values whose squares are infinite."""
 
     def __init__(self, feature: int) -> None:
         super().__init__(f"feature {feature}")
@@ -74,11 +74,13 @@ class Units:
     Attributes
     ----------
     features : int64 array
+        Positions of the columns in the table.
     varies : bool array
-        False where a column is constant, and all of it 0.
+        False where a column is constant; its values are then all 0.
     fine : float64 array of shape (width, padded)
-        Rows behind the last are 0.
+        The values; rows after the last are 0.
     coarse : float32 array of shape (width, padded)
+        The same values in float32, for the screen.
     """
 
     features: IntArray
@@ -93,10 +95,15 @@ class UnitColumns:
     Parameters
     ----------
     source : Source
-        No column categorical.
+        Without categorical columns.
     ranks : bool, default=False
-        Whether mid-ranks are taken first.
+        Whether values are replaced by their mid-ranks first.
     """
+
+    n_rows: int
+    n_features: int
+    ranks: bool
+    source: Source
 
     dtype = np.float32
     grid = GRID
@@ -108,13 +115,15 @@ class UnitColumns:
             source, ranks = mid_ranks(source), False
         self.source, self.ranks = source, ranks
         self.n_features, self.n_rows = source.n_features, source.n_rows
-        self.n_jobs = source.n_jobs
-        self.padded = -(-self.n_rows // LANES) * LANES
-        self.bytes_per_column = 12 * self.padded
+        self.n_jobs: int | None = source.n_jobs
+        self.padded: int = -(-self.n_rows // LANES) * LANES
+        self.bytes_per_column: int = 12 * self.padded
         chunks = split(self.padded, CHUNK)
         terms = min(self.padded, CHUNK) + len(chunks) + 4
-        # see the proof above
-        self.margin = terms * 2.0**-24 * (1 + 2.0**-8) + 3 * self.padded * 2.0**-52 + 1 / GRID
+        # proved in the docstring of the module
+        self.margin: float = (
+            terms * 2.0**-24 * (1 + 2.0**-8) + 3 * self.padded * 2.0**-52 + 1 / GRID
+        )
 
     def load(self, features: IntArray) -> Units:
         """Load some columns, centred and of norm 1."""
@@ -131,9 +140,9 @@ class UnitColumns:
                 if infinite.any():
                     raise NotFiniteError(int(part[infinite.argmax()]))
                 raw = mid_ranks(DenseSource(raw.T, n_jobs=1)).load(np.arange(high - low))
-            odd = _standardise(raw, fine[low:high], coarse[low:high], varies[low:high])
-            if odd >= 0:
-                raise NotFiniteError(int(part[odd]))
+            infinite_at = _standardise(raw, fine[low:high], coarse[low:high], varies[low:high])
+            if infinite_at >= 0:
+                raise NotFiniteError(int(part[infinite_at]))
 
         run_blocks(load_stripe, split(len(features), STRIPE), self.n_jobs)
         return Units(features, varies, fine, coarse)
@@ -145,7 +154,7 @@ class UnitColumns:
         return Units(block.features[mask], block.varies[mask], block.fine[mask], block.coarse[mask])
 
     def screen(self, left: Units, right: Units, low: int, high: int) -> npt.NDArray[np.float32]:
-        """Return products in float32, a screen for the exact values."""
+        """Return products in float32 as screened values."""
         products = None
         for begin, end in split(self.padded, CHUNK):
             part = left.coarse[low:high, begin:end] @ right.coarse[:, begin:end].T
@@ -173,7 +182,7 @@ def _refuse_infinite(source: Source) -> None:
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
 def _sum_lanes(lanes):
-    """Return the sum of the lanes: the upper half is added to the lower one, again and again."""
+    """Return the sum of the lanes: the upper half is added to the lower one until one is left."""
     half = LANES // 2
     while half > 0:
         for k in range(half):
@@ -235,9 +244,9 @@ def _products(first_rows, second_rows, i, j, out):
 
 @intrinsic
 def _product(typing: Any, left: Any, left_at: Any, right: Any, right_at: Any, length: Any) -> Any:
-    """Return the product of two stretches of flat arrays, in lanes as :func:`_sum_lanes` adds up.
+    """Return the dot product of ranges of two flat arrays, in the lanes of :func:`_sum_lanes`.
 
-    In LLVM's vectors, which are six times as fast as what becomes of the same loop in Python.
+    It is written as LLVM vectors: six times as fast as the same loop compiled from Python.
     """
     word_type, index_type = ir.IntType(64), ir.IntType(32)
     vector_type = ir.VectorType(ir.DoubleType(), 8)
@@ -249,7 +258,8 @@ def _product(typing: Any, left: Any, left_at: Any, right: Any, right_at: Any, le
             for k, start in ((0, left_at), (2, right_at))
         ]
         zero = ir.Constant(vector_type, [0.0] * 8)
-        sums = [cgutils.alloca_once_value(builder, zero) for _ in range(LANES // 8)]
+        allocate: Callable[..., Any] = cgutils.alloca_once_value  # numba does not annotate it
+        sums = [allocate(builder, zero) for _ in range(LANES // 8)]
         with cgutils.for_range(builder, builder.lshr(length, ir.Constant(word_type, 5))) as loop:
             offset = builder.shl(loop.index, ir.Constant(word_type, 5))
             for k, total in enumerate(sums):
@@ -263,11 +273,11 @@ def _product(typing: Any, left: Any, left_at: Any, right: Any, right_at: Any, le
         a, b, c, d = (builder.load(total) for total in sums)
         total = builder.fadd(builder.fadd(a, c), builder.fadd(b, d))
         for half in (4, 2, 1):
-            nothing = ir.Constant(total.type, ir.Undefined)
+            undefined = ir.Constant(total.type, ir.Undefined)
             lower, upper = (
                 builder.shuffle_vector(
                     total,
-                    nothing,
+                    undefined,
                     ir.Constant(ir.VectorType(index_type, half), list(range(begin, begin + half))),
                 )
                 for begin in (0, half)

@@ -1,4 +1,4 @@
-"""The choice between device and host for comparing all pairs."""
+"""Choice between the device and the host for comparing all pairs."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,18 +19,19 @@ def compare_where_best(
     on_device: Callable[[Any], Result],
     on_host: Callable[[], Result] | None,
 ) -> Result:
-    """Compare on the device or on the host, whichever is better; the answer is the same.
+    """Compare on the device or on the host, whichever is faster; the result is the same.
 
     Parameters
     ----------
     device : {"auto", "cpu", "cuda"}
-        "auto": a device where there is one, the work is worth it, and it can do it.
+        Where to compute; "auto" takes a GPU if there is one and the table is large.
+        It also takes the host for what the device cannot do.
     work : float
-        Multiplications: rows times the square of the columns.
+        Number of multiplications: rows times the square of the columns.
     on_device : callable
-        Of the module :mod:`featly.core.pairs.search_cuda`.
+        The comparison on the device; called with the module :mod:`featly.core.pairs.search_cuda`.
     on_host : callable or None
-        On the host; None where the table lies on the device.
+        The comparison on the host; None where the table lies on the device.
 
     Examples
     --------

@@ -1,11 +1,12 @@
 """CUDA kernels for all pairs of columns.
 
-Screened values are 16 bits whose order as whole numbers is theirs: halves without a sign, or
-shares of 31743, the bits of the largest half. A pair that passes is kept as one word of 64 bits:
-column, 65535 minus the screened value, other column, in 24, 16 and 24 bits. Sorted, such words
-list for every column its pairs from the largest value down.
+Screened values have 16 bits, and their order as whole numbers is the order of the values: numbers
+in half precision without a sign, or fractions of 31743, the bits of the largest such number. A
+pair that passes is stored as one word of 64 bits: column, 65535 minus the screened value, other
+column, in 24, 16 and 24 bits. Such words, sorted, list the pairs of every column from the largest
+value down.
 
-Sums of a column run in 32 lanes, a warp's, and no multiplication is fused with an addition: the
+Sums of a column run in the 32 lanes of a warp, and no multiplication is fused with an addition: the
 bits are those of :mod:`featly.core.pairs.correlation` on the CPU.
 """
 
@@ -20,13 +21,13 @@ typedef unsigned long long u64;
 typedef long long i64;
 #define WARP 0xffffffffu
 
-static __device__ __forceinline__ double folded(double lane) {
+static __device__ __forceinline__ double sum_lanes(double lane) {
     for (int half = 16; half > 0; half >>= 1)
         lane = __dadd_rn(lane, __shfl_down_sync(WARP, lane, half));
     return __shfl_sync(WARP, lane, 0);
 }
 
-static __device__ __forceinline__ float of_half(u16 bits) {
+static __device__ __forceinline__ float half_to_float(u16 bits) {
     float x;
     asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
     return x;
@@ -39,10 +40,12 @@ static __device__ __forceinline__ u16 half_below(float x) {
     return bits;
 }
 
-// what a pair must reach at least to be as good as one of this screened value
-static __device__ __forceinline__ u16 lower(u16 code, float relative, float absolute, int coded) {
+// the least screened value of a pair that may be as good as one of this screened value
+static __device__ __forceinline__ u16 lower_bound(
+    u16 code, float relative, float absolute, int coded)
+{
     if (coded) return code;
-    float x = of_half(code) * (1.0f - relative) - absolute;
+    float x = half_to_float(code) * (1.0f - relative) - absolute;
     return x > 0.0f ? half_below(x) : (u16)0;
 }
 """
@@ -50,28 +53,29 @@ static __device__ __forceinline__ u16 lower(u16 code, float relative, float abso
 UNITS = (
     COMMON
     + r"""
-// unit columns as halves, a warp a column; the same operations as on the CPU, in the same order
+// unit columns in half precision, a warp a column: the operations of the CPU in the same order
 extern "C" __global__ void standardise(
     const VALUE* values, i64 row_step, i64 column_step, int n, int p, int padded, double unit,
-    u16* halves, double* origins, double* means, double* scales, double* slacks, int* odd)
+    u16* halves, double* origins, double* means, double* scales, double* slacks,
+    int* first_infinite)
 {
     const int f = blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5), lane = threadIdx.x & 31;
     if (f >= p) return;
     const VALUE* x = values + f * column_step;
     double origin = 0.0;
-    bool found = false;
-    for (int low = 0; low < n && !found; low += 32) {
+    bool has_origin = false;
+    for (int low = 0; low < n && !has_origin; low += 32) {
         const int i = low + lane;
         double v = 0.0;
-        bool here = false;
+        bool is_known = false;
         if (i < n) {
             v = (double)x[i * row_step];
-            here = v == v;
+            is_known = v == v;
         }
-        const u32 present = __ballot_sync(WARP, here);
-        if (present) {
-            origin = __shfl_sync(WARP, v, __ffs(present) - 1);
-            found = true;
+        const u32 known = __ballot_sync(WARP, is_known);
+        if (known) {
+            origin = __shfl_sync(WARP, v, __ffs(known) - 1);
+            has_origin = true;
         }
     }
     double sum = 0.0;
@@ -84,7 +88,7 @@ extern "C" __global__ void standardise(
         }
     }
     for (int half = 16; half > 0; half >>= 1) count += __shfl_xor_sync(WARP, count, half);
-    const double mean = count ? __ddiv_rn(folded(sum), (double)count) : 0.0;
+    const double mean = count ? __ddiv_rn(sum_lanes(sum), (double)count) : 0.0;
     sum = 0.0;
     for (int i = lane; i < n; i += 32) {
         const double v = (double)x[i * row_step];
@@ -93,7 +97,7 @@ extern "C" __global__ void standardise(
             sum = __dadd_rn(sum, __dmul_rn(z, z));
         }
     }
-    const double squares = folded(sum);
+    const double squares = sum_lanes(sum);
     const bool finite = squares < 1.0 / 0.0;
     const bool varies = finite && squares >= LEAST;
     const double scale = varies ? __ddiv_rn(1.0, __dsqrt_rn(squares)) : 0.0;
@@ -107,23 +111,23 @@ extern "C" __global__ void standardise(
                 const double z = __dmul_rn(__dsub_rn(__dsub_rn(v, origin), mean), scale);
                 const double wide = z * unit;
                 asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(wide));
-                const double off = (double)of_half(bits) / unit - z;
+                const double off = (double)half_to_float(bits) / unit - z;
                 sum += off * off;
             }
         }
         out[i] = bits;
     }
-    sum = folded(sum);
+    sum = sum_lanes(sum);
     if (lane == 0) {
         origins[f] = origin;
         means[f] = mean;
         scales[f] = scale;
         slacks[f] = sqrt(sum);
-        if (!finite) atomicMin(odd, f);
+        if (!finite) atomicMin(first_infinite, f);
     }
 }
 
-// the values of pairs, a warp a pair
+// the exact values of pairs, a warp a pair
 extern "C" __global__ void pair_values(
     const VALUE* values, i64 row_step, i64 column_step, int n, const double* origins,
     const double* means, const double* scales, const u64* pairs, i64 n_pairs, double* out)
@@ -144,7 +148,7 @@ extern "C" __global__ void pair_values(
             sum = __dadd_rn(sum, __dmul_rn(a, b));
         }
     }
-    sum = folded(sum);
+    sum = sum_lanes(sum);
     if (lane == 0) out[k] = fmin(rint(fabs(sum) * GRID) / GRID, 1.0);
 }
 
@@ -163,13 +167,13 @@ extern "C" __global__ void mid_ranks(
         int last = first;
         while (last + 1 < n && x[rows[last + 1]] == value) ++last;
         const RANK rank = (RANK)(0.5 * ((double)first + last) + 1.0);
-        const RANK there = value == value ? rank : (RANK)(0.0 / 0.0);
-        for (int k = first; k <= last; ++k) out[rows[k]] = there;
+        const RANK result = value == value ? rank : (RANK)(0.0 / 0.0);
+        for (int k = first; k <= last; ++k) out[rows[k]] = result;
         first = last + 1;
     }
 }
 
-// products in float32 as halves without a sign, rounded down
+// products in float32 to half precision without a sign, rounded down
 extern "C" __global__ void narrow(const float* wide, i64 size, u16* out) {
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     if (k < size) out[k] = half_below(fabsf(wide[k]));
@@ -182,8 +186,8 @@ LISTS = (
     + r"""
 #define NEVER 0x7c00
 
-// limits from the tile of a block with itself: at least k columns do as well as that. A block of
-// 256 threads a row; each has the largest value of its columns, and the k-th of those is known
+// limits from the tile of a block with itself, which at least k columns reach. A block of 256
+// threads a row: each finds the largest value of its columns, and the limit is the k-th of those
 extern "C" __global__ void row_limits(
     const u16* tile, int ld, int width, int first, int k, float relative, float absolute,
     int coded, u16* limits)
@@ -206,7 +210,7 @@ extern "C" __global__ void row_limits(
     for (int other = 0; other < 256; ++other)
         rank += largest[other] > best || (largest[other] == best && other < me);
     if (rank == k - 1 && best >= 0) {
-        const u16 limit = lower((u16)best, relative, absolute, coded);
+        const u16 limit = lower_bound((u16)best, relative, absolute, coded);
         if (limit > limits[first + row]) limits[first + row] = limit;
     }
 }
@@ -220,33 +224,33 @@ static __device__ __forceinline__ u32 not_below(u32 two, u32 limit) {
 static __device__ __forceinline__ void append(
     u64 f, u32 code, u64 g, u64* list, u64* count, u64 capacity)
 {
-    const u64 place = atomicAdd(count, 1ull);
-    if (place < capacity) list[place] = f << 40 | (u64)(0xffff - code) << 24 | g;
+    const u64 position = atomicAdd(count, 1ull);
+    if (position < capacity) list[position] = f << 40 | (u64)(0xffff - code) << 24 | g;
 }
 
-// eight values of which some pass: rare, so out of the way
-static __device__ __noinline__ void take(
-    uint4 found, uint4 down, u32 limit, int row, int column, int width, int first_row,
+// eight values of which some pass: rare, so not inlined
+static __device__ __noinline__ void append_passing(
+    uint4 values, uint4 down, u32 limit, int row, int column, int width, int first_row,
     int first_column, int mode, u64* list, u64* count, u64 capacity)
 {
-    const u64 low = (u64)found.y << 32 | found.x, high = (u64)found.w << 32 | found.z;
+    const u64 low = (u64)values.y << 32 | values.x, high = (u64)values.w << 32 | values.z;
     const u64 low_limit = (u64)down.y << 32 | down.x, high_limit = (u64)down.w << 32 | down.z;
 #pragma unroll 1
     for (int e = 0; e < 8; ++e) {
-        const int there = column + e, at = 16 * (e & 3);
+        const int other = column + e, at = 16 * (e & 3);
         const u32 code = (u32)((e < 4 ? low : high) >> at) & 0x7fff;
         const u32 theirs = (u32)((e < 4 ? low_limit : high_limit) >> at) & 0xffff;
-        if (there >= width) return;
-        if ((mode == 1 && there == row) || (mode == 3 && there <= row)) continue;
-        const u64 f = first_row + row, g = first_column + there;
+        if (other >= width) return;
+        if ((mode == 1 && other == row) || (mode == 3 && other <= row)) continue;
+        const u64 f = first_row + row, g = first_column + other;
         if (code >= limit) append(f, code, g, list, count, capacity);
         if (code >= theirs) append(g, code, f, list, count, capacity);
     }
 }
 
 // pairs of a tile that reach the limit of their row or of their column, eight columns a thread
-// mode 0: for the row and for the column; 1: a block with itself, for the row;
-// 2: once; 3: a block with itself, once
+// mode 0: listed for the row and for the column; 1: a block with itself, listed for the row;
+// 2: listed once; 3: a block with itself, listed once
 extern "C" __global__ void scan(
     const u16* tile, int ld, int rows, int width, int first_row, int first_column,
     const u16* limits, int mode, u64* list, u64* count, u64 capacity)
@@ -257,32 +261,32 @@ extern "C" __global__ void scan(
     uint4 down = make_uint4(0x7c007c00u, 0x7c007c00u, 0x7c007c00u, 0x7c007c00u);
     if (mode == 0) down = *(const uint4*)(limits + first_column + column);
     for (int begin = low; begin < high; begin += 8) {
-        uint4 found[8];
+        uint4 values[8];
         u32 across[8];
 #pragma unroll
         for (int u = 0; u < 8; ++u) {
             const int row = min(begin + u, high - 1);
-            found[u] = __ldcs((const uint4*)(tile + (i64)row * ld + column));
+            values[u] = __ldcs((const uint4*)(tile + (i64)row * ld + column));
             across[u] = limits[first_row + row] * 0x10001u;
         }
 #pragma unroll
         for (int u = 0; u < 8; ++u) {
-            const u32 a = found[u].x & 0x7fff7fffu, b = found[u].y & 0x7fff7fffu;
-            const u32 c = found[u].z & 0x7fff7fffu, d = found[u].w & 0x7fff7fffu;
+            const u32 a = values[u].x & 0x7fff7fffu, b = values[u].y & 0x7fff7fffu;
+            const u32 c = values[u].z & 0x7fff7fffu, d = values[u].w & 0x7fff7fffu;
             const u32 passing =
                 not_below(a, across[u]) | not_below(a, down.x) |
                 not_below(b, across[u]) | not_below(b, down.y) |
                 not_below(c, across[u]) | not_below(c, down.z) |
                 not_below(d, across[u]) | not_below(d, down.w);
             if (passing && begin + u < high)
-                take(
-                    found[u], down, across[u] & 0xffff, begin + u, column, width, first_row,
+                append_passing(
+                    values[u], down, across[u] & 0xffff, begin + u, column, width, first_row,
                     first_column, mode, list, count, capacity);
         }
     }
 }
 
-// where the pairs of every column begin in a sorted list
+// start of the pairs of every column in a sorted list
 extern "C" __global__ void begins(const u64* pairs, i64 n_pairs, int p, i64* start) {
     const int f = blockIdx.x * blockDim.x + threadIdx.x;
     if (f > p) return;
@@ -298,7 +302,7 @@ extern "C" __global__ void begins(const u64* pairs, i64 n_pairs, int p, i64* sta
 // raise the limits by the k-th pair of every column, and count the pairs that still pass
 extern "C" __global__ void shrink(
     const u64* pairs, const i64* start, int p, int k, float relative, float absolute, int coded,
-    u16* limits, i64* kept)
+    u16* limits, i64* n_retained)
 {
     const int f = blockIdx.x * blockDim.x + threadIdx.x;
     if (f >= p) return;
@@ -306,12 +310,12 @@ extern "C" __global__ void shrink(
     i64 end = high;
     if (high - low >= k) {
         const u16 code = 0xffff - (u16)(pairs[low + k - 1] >> 24);
-        const u16 limit = max((int)lower(code, relative, absolute, coded), (int)limits[f]);
+        const u16 limit = max((int)lower_bound(code, relative, absolute, coded), (int)limits[f]);
         limits[f] = limit;
         end = low + k;
         while (end < high && (u16)(0xffff - (u16)(pairs[end] >> 24)) >= limit) ++end;
     }
-    kept[f] = end - low;
+    n_retained[f] = end - low;
 }
 
 extern "C" __global__ void gather(
@@ -346,9 +350,9 @@ extern "C" __global__ void best_pairs(
             if (other < least) least = other;
         }
         if (lane == 0) {
-            const bool there = least != none;
-            index[f * k + t] = there ? (i64)((least - 1) & 0xffffff) : -1;
-            best[f * k + t] = there ? 1.0 - (double)((least - 1) >> 24) / grid : 0.0;
+            const bool exists = least != none;
+            index[f * k + t] = exists ? (i64)((least - 1) & 0xffffff) : -1;
+            best[f * k + t] = exists ? 1.0 - (double)((least - 1) >> 24) / grid : 0.0;
         }
         before = least;
         if (least == none) {
@@ -366,17 +370,17 @@ extern "C" __global__ void best_pairs(
 CODES = (
     COMMON
     + r"""
-// levels that occur numbered from 0, their sizes and entropies; a warp a column
+// levels that occur, numbered from 0, with their sizes and entropies; a warp a column
 extern "C" __global__ void slots(
     const u8* codes, int n, int p, const i64* table, u8* out, int* sizes, int* occupied,
     i64* entropy)
 {
     __shared__ int counts[8][256];
-    __shared__ u8 places[8][256];
+    __shared__ u8 new_levels[8][256];
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     const int f = blockIdx.x * 8 + warp;
     int *count = counts[warp];
-    u8 *place = places[warp];
+    u8 *new_level = new_levels[warp];
     for (int k = lane; k < 256; k += 32) count[k] = 0;
     __syncwarp();
     if (f >= p) return;
@@ -387,23 +391,23 @@ extern "C" __global__ void slots(
     i64 sum = 0;
     for (int low = 0; low < 256; low += 32) {
         const int size = count[low + lane];
-        const u32 there = __ballot_sync(WARP, size > 0);
-        const int slot = levels + __popc(there & ((1u << lane) - 1));
-        place[low + lane] = (u8)slot;
+        const u32 occupied_here = __ballot_sync(WARP, size > 0);
+        const int slot = levels + __popc(occupied_here & ((1u << lane) - 1));
+        new_level[low + lane] = (u8)slot;
         if (size > 0 && slot < MOST) sizes[f * MOST + slot] = size;
         sum += table[size];
-        levels += __popc(there);
+        levels += __popc(occupied_here);
     }
     for (int half = 16; half > 0; half >>= 1) sum += __shfl_xor_sync(WARP, sum, half);
     __syncwarp();
-    for (int i = lane; i < n; i += 32) out[(i64)f * n + i] = place[x[i]];
+    for (int i = lane; i < n; i += 32) out[(i64)f * n + i] = new_level[x[i]];
     if (lane == 0) {
         occupied[f] = levels;
         entropy[f] = table[n] - sum;
     }
 }
 
-// a plane of 0 and 1 in half precision for every level of a column but its last
+// for every level of a column but its last, a plane of 0 and 1 in half precision
 extern "C" __global__ void indicators(
     const u8* slot, const int* occupied, int n, i64 p, int padded, u16* planes)
 {
@@ -423,9 +427,9 @@ static __device__ __forceinline__ double quotient(i64 entropies, i64 cells, int 
 }
 
 static __device__ __forceinline__ int cell(float count) { return (int)count; }
-static __device__ __forceinline__ int cell(u16 bits) { return (int)of_half(bits); }
+static __device__ __forceinline__ int cell(u16 bits) { return (int)half_to_float(bits); }
 
-// symmetric uncertainties of a tile from the products of planes, as shares of 31743
+// symmetric uncertainties of a tile from the products of planes, as fractions of 31743
 extern "C" __global__ void uncertainties(
     const CELL* products, i64 ld, int rows, int width, int first_row, int first_column,
     const int* sizes, const int* occupied, const i64* entropy, const i64* table, int n, u16* tile,
@@ -471,7 +475,7 @@ extern "C" __global__ void uncertainties(
     tile[(i64)row * tile_ld + column] = code;
 }
 
-// the values of pairs, a warp a pair: its joint counts in shared memory
+// the exact values of pairs, a warp a pair, with its joint counts in shared memory
 extern "C" __global__ void code_values(
     const u8* slot, int n, const int* occupied, const i64* entropy, const i64* table,
     const u64* pairs, i64 n_pairs, double* out)

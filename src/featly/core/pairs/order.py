@@ -1,8 +1,8 @@
 """Columns of a table on disk, copied once into the order in which they are compared.
 
-A filter goes by columns as they are worth something, which is all over a file. To read them so, or
-to cut them into levels each time, would take longer than to compare them. What is written is a file
-without a name, gone with the object.
+A filter compares columns from the best score down, and these lie all over a file. Reading them in
+that order, or discretising them each time, would take longer than comparing them. The copy is a
+temporary file without a name; it is deleted with the object.
 """
 
 import itertools
@@ -31,7 +31,7 @@ def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
     Parameters
     ----------
     source : StreamedSource
-        No column categorical.
+        Without categorical columns.
     order : int64 array
         Columns, each at most once.
     """
@@ -47,7 +47,7 @@ def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
 
 
 class CodesInOrder(Codes):
-    """Columns of levels in an order, with one byte on disk for each value, or two.
+    """Columns of levels in an order, stored on disk with one or two bytes a value.
 
     Parameters
     ----------
@@ -55,6 +55,12 @@ class CodesInOrder(Codes):
     order : int64 array
         Columns, each at most once.
     """
+
+    dtype: np.dtype[Any]
+    n_levels: IntArray
+    n_jobs: int | None
+    n_features: int
+    n_rows: int
 
     def __init__(self, codes: StreamedCodes, order: IntArray) -> None:
         self.n_rows, self.n_features, self.n_jobs = codes.n_rows, len(order), codes.n_jobs
@@ -81,7 +87,7 @@ class CodesInOrder(Codes):
 def restore_order(
     order: IntArray, redundant_to: IntArray, value: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """Reorder results for columns in an order to the columns as they stand in the table.
+    """Bring the results for columns in an order back into the order of the table.
 
     Examples
     --------
@@ -116,7 +122,7 @@ class _Columns:
 
     def write(self, positions: IntArray, values: AnyArray) -> None:
         """Write columns to their positions; one at -1 is left out."""
-        # neighbours that stay neighbours are written together
+        # columns that stay side by side are written together
         runs = np.flatnonzero((np.diff(positions) != 1) | (positions[:-1] < 0)) + 1
         edges = [0, *runs.tolist(), len(positions)]
         for low, high in itertools.pairwise(edges):
@@ -146,10 +152,12 @@ class _Columns:
             offset = low * self._column + done
             count = os.preadv(self._file.fileno(), [view[done:]], offset)
             if count == 0:
-                raise DataError("a temporary file was cut while it was read: start again")
+                raise DataError(
+                    "a temporary file of featly became shorter while it was read: start again"
+                )
             done += count
 
-    # ---- as a store -------------------------------------------------------------------------
+    # ---- methods of a column store ----------------------------------------------------------
     def read(self, low: int, high: int) -> DenseSource:
         """See :class:`featly.core.sources.ColumnStore`."""
         return DenseSource(self.columns(low, high).T)

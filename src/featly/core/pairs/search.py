@@ -1,12 +1,13 @@
-"""All pairs of columns, reduced on the way to the answer; never p x p in memory.
+"""All pairs of columns, compared tile by tile: the p x p matrix is never in memory.
 
-Columns are compared tile by tile: a block of them with another. The values of a tile come from a
-quick computation that is only a screen, never further than `margin` from the truth. What may
-matter is computed again, exactly, and that value alone decides and is returned. So no pair is
-lost and none is wrongly there, whatever the tiles, the memory and the number of threads.
+A tile is a block of columns against another. Its values come from a quick computation that is only
+a screen: a screened value is never further than `margin` from the exact one. Pairs that may matter
+are computed again, exactly, and only the exact value decides and is returned. So the result does
+not depend on the tiles, the memory or the number of threads.
 
-What two columns have in common is told by :class:`~featly.core.pairs.correlation.UnitColumns`, a
-correlation, or :class:`~featly.core.pairs.uncertainty.CodedColumns`, symmetric uncertainty.
+The value of two columns is their correlation
+(:class:`~featly.core.pairs.correlation.UnitColumns`) or their symmetric uncertainty
+(:class:`~featly.core.pairs.uncertainty.CodedColumns`).
 """
 
 from collections.abc import Callable, Iterator
@@ -40,17 +41,17 @@ PairValues = tuple[IntArray, IntArray, FloatArray]  # two columns and the value 
 BLOCK = 2048  # columns of a tile, where memory allows
 LEAST_BLOCK = 32
 STRIPE = 128  # columns of a tile that one task compares with those of the other side
-NEVER = np.inf  # the limit of a column that has no partner
+NEVER = np.inf  # the limit of a constant column, which no pair reaches
 
 
 class PairedColumns(Protocol):
-    """Columns of which every two have a value from 0 to 1."""
+    """Columns, every two of which have a value from 0 to 1."""
 
     n_features: int
     n_jobs: int | None
     bytes_per_column: int  # of what `load` returns
-    margin: float  # how far a screened value may be from the value
-    grid: float  # values are multiples of its inverse
+    margin: float  # how far a screened value may be from the exact one
+    grid: float  # exact values are multiples of its inverse
     dtype: npt.DTypeLike  # of screened values
 
     def load(self, features: IntArray) -> Any:
@@ -68,19 +69,19 @@ class PairedColumns(Protocol):
         """Return the exact values of some pairs, given by their positions in the blocks."""
 
 
-# ---- what can be asked ----------------------------------------------------------------------
+# ---- searches -------------------------------------------------------------------------------
 def neighbours(
     columns: PairedColumns, count: int, memory: int, progress: Progress = None
 ) -> tuple[IntArray, FloatArray]:
-    """Return for every column those of largest value with it, ties by position.
+    """Return for every column the columns of largest value with it, ties by position.
 
     Parameters
     ----------
     columns : PairedColumns
     count : int
-        How many.
+        Number of neighbours of each column.
     memory : int
-        Bytes that columns may take; more are loaded again when they are needed.
+        Bytes that columns may take; those beyond are loaded again when they are needed.
     progress : callable, optional
         Called with (tiles done, tiles in all).
 
@@ -110,7 +111,7 @@ def neighbours(
 
     for left, right, same in _tiles(columns, memory, progress):
         across = limits(right)
-        if same:  # only the upper half is looked at, but each column for itself as well
+        if same:  # each pair is compared once, and may pass by either column's limit
             down = np.maximum(across, _limits_within_block(columns, left, count))
             hits = _find_pairs(columns, left, left, down, down, same=True)
         else:
@@ -121,7 +122,7 @@ def neighbours(
 
 
 def pairs_above(
-    columns: PairedColumns, threshold: float, most: int, memory: int, progress: Progress = None
+    columns: PairedColumns, threshold: float, max_pairs: int, memory: int, progress: Progress = None
 ) -> PairValues:
     """Return every pair whose value is at least a threshold, in no particular order.
 
@@ -130,8 +131,8 @@ def pairs_above(
     columns : PairedColumns
     threshold : float
         Above 0.
-    most : int
-        ParameterError where there are more.
+    max_pairs : int
+        A ParameterError is raised if more pairs reach the threshold.
     memory, progress
         See :func:`neighbours`.
 
@@ -162,8 +163,8 @@ def pairs_above(
         ):
             pair_parts.append((first, second, value))
             total += len(value)
-        if total > most:
-            raise too_many_pairs_error(threshold, most)
+        if total > max_pairs:
+            raise too_many_pairs_error(threshold, max_pairs)
     first, second, value = (np.concatenate(parts) for parts in zip(*pair_parts, strict=True))
     return np.minimum(first, second), np.maximum(first, second), value
 
@@ -172,18 +173,18 @@ def pairs_with(
     columns: PairedColumns,
     features: IntArray,
     threshold: float,
-    most: int,
+    max_pairs: int,
     memory: int,
     progress: Progress = None,
 ) -> PairValues:
-    """Return every pair with one of some columns whose value is at least a threshold.
+    """Return every pair that includes some columns and whose value is at least a threshold.
 
     Parameters
     ----------
     columns : PairedColumns
     features : int64 array
-        Some columns, each once.
-    threshold, most, memory, progress
+        The columns whose pairs are returned, each once.
+    threshold, max_pairs, memory, progress
         See :func:`pairs_above`.
 
     Returns
@@ -218,12 +219,12 @@ def pairs_with(
             for first, second, value in _find_pairs(
                 columns, left, right, down, across, threshold=threshold
             ):
-                # two of the columns meet twice, and each meets itself
+                # two of these columns are compared twice, and each with itself
                 is_new = ~inside[second] | (first < second)
                 pair_parts.append((first[is_new], second[is_new], value[is_new]))
                 total += int(is_new.sum())
-            if total > most:
-                raise too_many_pairs_error(threshold, most)
+            if total > max_pairs:
+                raise too_many_pairs_error(threshold, max_pairs)
             done += 1
             if progress is not None:
                 progress(done, len(chunks) * len(blocks))
@@ -232,7 +233,7 @@ def pairs_with(
 
 
 def round_to_grid(threshold: float, grid: float) -> float:
-    """Round a threshold as values are: a value equal to it must not be rounded below it.
+    """Round a threshold to the grid of the values, so that an equal value is not below it.
 
     Examples
     --------
@@ -242,10 +243,10 @@ def round_to_grid(threshold: float, grid: float) -> float:
     return max(float(np.rint(threshold * grid)), 1.0) / grid
 
 
-def too_many_pairs_error(threshold: float, most: int) -> ParameterError:
+def too_many_pairs_error(threshold: float, max_pairs: int) -> ParameterError:
     """Return the error for too many pairs that reach a threshold."""
     return ParameterError(
-        f"more than max_pairs={most} pairs reach threshold={threshold:g}: give a higher "
+        f"more than max_pairs={max_pairs} pairs reach threshold={threshold:g}: give a higher "
         "threshold, neighbours= for the nearest alone, or a larger max_pairs"
     )
 
@@ -264,20 +265,22 @@ def drop_redundant(
     ----------
     columns : PairedColumns
     order : int64 array
-        Columns, the best first. The first `n_fixed` stay in any case.
+        Columns, the best first.
     threshold : float
-        Columns go that have at least this value with one that stays before them.
+        A column is dropped if its value with an earlier column that stays is at least this.
+    n_fixed : int
+        The first `n_fixed` columns of the order always stay.
     memory, progress
         See :func:`neighbours`.
 
     Returns
     -------
     redundant_to : int64 array of shape (n_features,)
-        The first column in the order for which this one goes, -1 where it stays.
+        The first column in the order to which this one is redundant; -1 where it stays.
     value : float64 array of shape (n_features,)
-        Of the two; 0 where it stays.
+        The value of the two; 0 where it stays.
     decided : int
-        How many of the order are decided: all, unless Ctrl-C came before.
+        How many columns of the order are decided: all, unless Ctrl-C interrupted the search.
 
     Examples
     --------
@@ -333,9 +336,9 @@ def drop_redundant(
 
 # ---- tiles ----------------------------------------------------------------------------------
 def _plan(columns: PairedColumns, memory: int) -> tuple[int, int]:
-    """Return the columns of a block, and how many blocks may be held beside the present one.
+    """Return the columns of a block, and how many blocks may be held beside the current one.
 
-    There is room for one more, for what is read until it is a block, and for what is left of one.
+    Memory for two blocks is left over: one while it is loaded, and one for what remains of another.
     """
     width = int(np.clip(memory // (3 * columns.bytes_per_column), LEAST_BLOCK, BLOCK))
     return width, max(1, memory // (width * columns.bytes_per_column) - 2)
@@ -352,7 +355,7 @@ def _tiles(
         held_blocks: list[Any] = []
         for number in range(low, len(blocks)):
             block = columns.load(np.arange(*blocks[number]))
-            # a block's own columns first: they raise the bounds for the others
+            # a block with itself first: that raises the bounds for the other blocks
             parts = [(held_block, block, False) for held_block in held_blocks]
             if number < high:
                 held_blocks.append(block)
@@ -365,14 +368,15 @@ def _tiles(
 
 
 def _limits(columns: PairedColumns, bound: FloatArray, varies: BoolArray) -> AnyArray:
-    """Return the least screened value that a pair may have whose value is at least a bound."""
+    """Return the least screened value of a pair whose exact value is at least a bound."""
     limit = np.maximum(bound - columns.margin, 0.0).astype(columns.dtype)
     limit = np.nextafter(limit, limit.dtype.type(0.0))  # down, whichever way it was rounded
-    return np.where(varies, limit, limit.dtype.type(NEVER))
+    limits: AnyArray = np.where(varies, limit, limit.dtype.type(NEVER))
+    return limits
 
 
 def _limits_within_block(columns: PairedColumns, block: Any, count: int) -> AnyArray:
-    """Return limits from the values within a block: at least `count` columns reach them."""
+    """Return limits from the values within a block, which at least `count` columns reach."""
     width = len(block.features)
     if width <= count:
         return _limits(columns, np.zeros(width), block.varies)
@@ -396,21 +400,26 @@ def _find_pairs(
     threshold: float = 0.0,
     same: bool = False,
 ) -> list[PairValues]:
-    """Return pairs of two blocks that pass the limit of either, with values from a threshold up.
+    """Return pairs of two blocks that reach the limit of either column and have a large value.
 
-    Both a limit for the columns of the first and one for those of the second must be at hand; of
-    a block with itself, pairs are looked at once.
+    `down` are the limits of the columns of the first block, `across` those of the second. A value
+    must be at least `threshold`, or above 0 without one. With `same`, the two blocks are one, and
+    each pair is compared once.
     """
-    # numbers from 0 up are ordered as their bits are, and whole numbers are compared in lanes
+    # numbers from 0 up have the order of their bits, and the compiler vectorises whole numbers
     bits = np.int32 if np.dtype(columns.dtype).itemsize == 4 else np.int64
-    clear = bits(np.iinfo(bits).max)  # all but the sign
-    rows, line = down.view(bits), across.view(bits)
+    all_but_sign = bits(np.iinfo(bits).max)
+    row_limits, column_limits = down.view(bits), across.view(bits)
 
     def find_stripe_pairs(part: tuple[int, int]) -> PairValues:
         low, high = part
         screened_stripe = columns.screen(left, right, low, high)
         i, j = _find_passing(
-            screened_stripe.view(bits), clear, rows[low:high], line, low if same else -1
+            screened_stripe.view(bits),
+            all_but_sign,
+            row_limits[low:high],
+            column_limits,
+            low if same else -1,
         )
         value = columns.value(left, right, i + low, j, screened_stripe[i, j])
         passes = value >= threshold if threshold > 0 else value > 0
@@ -421,10 +430,11 @@ def _find_pairs(
 
 # ---- compiled loops -------------------------------------------------------------------------
 @kernel
-def _find_passing(screened, clear, rows, line, diagonal):
-    """Return positions where the bits of a size reach the limit of the row or of the column.
+def _find_passing(screened, all_but_sign, row_limits, column_limits, diagonal):
+    """Return positions whose absolute value reaches the limit of its row or of its column.
 
-    With a diagonal from 0, columns up to ``i + diagonal`` are left out.
+    Values and limits are given as bits. If `diagonal` is not negative, columns up to
+    ``i + diagonal`` of row i are left out.
     """
     n_rows, width = screened.shape
     count = 0
@@ -432,12 +442,12 @@ def _find_passing(screened, clear, rows, line, diagonal):
     for i in range(n_rows):
         begin = i + diagonal + 1 if diagonal >= 0 else 0
         row_bits = screened[i]
-        limit = rows[i]
+        limit = row_limits[i]
         for low in range(begin, width, 128):
             high = min(low + 128, width)
             passing = 0
             for j in range(low, high):
-                passing += (row_bits[j] & clear) >= min(limit, line[j])
+                passing += (row_bits[j] & all_but_sign) >= min(limit, column_limits[j])
             if passing == 0:
                 continue
             if count + passing > out.shape[1]:
@@ -445,7 +455,7 @@ def _find_passing(screened, clear, rows, line, diagonal):
                 larger[:, :count] = out[:, :count]
                 out = larger
             for j in range(low, high):
-                if (row_bits[j] & clear) >= min(limit, line[j]):
+                if (row_bits[j] & all_but_sign) >= min(limit, column_limits[j]):
                     out[0, count] = i
                     out[1, count] = j
                     count += 1

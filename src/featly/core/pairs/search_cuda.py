@@ -1,12 +1,12 @@
-"""Every pair of columns on the device: the CUDA counterpart of :mod:`featly.core.pairs.search`.
+"""All pairs of columns on the device: the CUDA counterpart of :mod:`featly.core.pairs.search`.
 
-Blocks of columns are multiplied with each other by the tensor cores. A kernel compares the tile
-that results with limits and notes the pairs that pass, while the next tile is multiplied. In round
-d every block meets the one d places further on, in a circle, so that all columns have seen as many
-others at any time; after rounds 0, 1, 2, 4, 8, ... the list of pairs is sorted, the k-th pair of a
-column raises the limit of the column, and what is below is forgotten. The limits of the first
-round come from the block itself. About k log(p) pairs a column are ever noted. What is left in
-the end is computed again, exactly.
+Blocks of columns are multiplied with each other by the tensor cores. A kernel compares the
+resulting tile with limits and lists the pairs that pass, while the next tile is multiplied. In
+round d every block is compared with the one d blocks further on, in a circle, so that after each
+round all columns have been compared with equally many others. After rounds 0, 1, 2, 4, 8, ... the
+list of pairs is sorted, the k-th pair of a column raises the limit of the column, and pairs below
+it are dropped. The limits of the first round come from the block itself. About k log(p) pairs a
+column are ever listed. The pairs left at the end are computed again, exactly.
 """
 
 from collections.abc import Iterator
@@ -36,22 +36,24 @@ Columns = UnitColumns | CodedColumns
 
 TILE = 8192  # columns of a tile, where memory allows
 LEAST_TILE = 64
-AHEAD = 2  # tiles that may be under way when the length of the list is looked at
+AHEAD = 2  # tiles that may be in progress when the length of the list is read
 MOST_NEIGHBOURS = 256
-NEVER = 0x7C00  # the limit of a column that has no partner
-ROWS = 64  # of a tile that a block of the scan looks at
-VALUED = 1 << 26  # pairs whose values are computed at a time
-DRAINED = 1 << 25  # pairs above a threshold that are noted before they are looked at
-GREEDY_PAIRS = 50_000_000  # above a threshold, from which the CPU does it with less memory
-EXACT_REDUCTION = 16  # of cuBLAS: partial sums are added in float32 as well
+NEVER = 0x7C00  # the limit of a constant column, which no pair reaches
+ROWS = 64  # rows of a tile that a block of the scan reads
+VALUE_PAIRS = 1 << 26  # pairs whose exact values are computed at a time
+DRAIN_PAIRS = (
+    1 << 25
+)  # listed pairs from which their exact values are computed and the list emptied
+GREEDY_PAIRS = 50_000_000  # pairs above a threshold; for more, the CPU needs less memory
+EXACT_REDUCTION = 16  # option of cuBLAS: partial sums are added in float32 as well
 
 
 def neighbours(
     columns: Columns, count: int, memory: int | None = None, progress: Progress = None
 ) -> tuple[IntArray, FloatArray]:
-    """Return for every column those of largest value with it, ties by position.
+    """Return for every column the columns of largest value with it, ties by position.
 
-    See :func:`featly.core.pairs.search.neighbours`; `memory` are bytes of the device.
+    See :func:`featly.core.pairs.search.neighbours`; `memory` is in bytes of the device.
     """
     if count > MOST_NEIGHBOURS:
         raise NotOnDevice(f"more than {MOST_NEIGHBOURS} neighbours are found on the CPU")
@@ -69,15 +71,15 @@ def neighbours(
 def pairs_above(
     columns: Columns,
     threshold: float,
-    most: int,
+    max_pairs: int,
     memory: int | None = None,
     progress: Progress = None,
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return every pair whose value is at least a threshold, in no particular order.
 
-    See :func:`featly.core.pairs.search.pairs_above`; `memory` are bytes of the device.
+    See :func:`featly.core.pairs.search.pairs_above`; `memory` is in bytes of the device.
     """
-    with _open_sweep(columns, 0, memory, threshold, most) as sweep:
+    with _open_sweep(columns, 0, memory, threshold, max_pairs) as sweep:
         for number, tiles in enumerate(sweep.rounds()):
             for first, second in tiles:
                 sweep.tile(first, second, mode=3 if number == 0 else 2)
@@ -96,14 +98,14 @@ def drop_redundant(
 ) -> tuple[IntArray, FloatArray, int]:
     """Return for each column in an order the earlier, retained one that makes it redundant.
 
-    See :func:`featly.core.pairs.search.drop_redundant`. All pairs above the threshold are found on
-    the device and gone through on the host.
+    See :func:`featly.core.pairs.search.drop_redundant`. The device finds all pairs above the
+    threshold; the host then goes through them in order.
     """
     try:
         first, second, value = pairs_above(columns, threshold, GREEDY_PAIRS, memory, progress)
     except ParameterError:
         raise NotOnDevice(
-            f"more than {GREEDY_PAIRS} pairs reach the threshold, which takes the CPU less memory"
+            f"more than {GREEDY_PAIRS} pairs reach the threshold: the CPU needs less memory"
         ) from None
     rank = np.full(columns.n_features, -1)
     rank[order] = np.arange(len(order))
@@ -128,9 +130,9 @@ def _open_sweep(
     count: int,
     memory: int | None,
     threshold: float | None = None,
-    most: int = 0,
+    max_pairs: int = 0,
 ) -> Iterator["_Sweep"]:
-    """Open buffers and streams, given back whatever happens; sums of cuBLAS are held to float32."""
+    """Open buffers and streams for a ``with``; cuBLAS adds up in float32 for its length."""
     cupy = xp()
     cublas, handle = cupy.cuda.cublas, cupy.cuda.device.get_cublas_handle()
     mode = cublas.getMathMode(handle)
@@ -138,11 +140,11 @@ def _open_sweep(
     try:
         cublas.setMathMode(handle, mode | EXACT_REDUCTION)
         with translate_memory_errors():
-            sweep = _Sweep(columns, count, memory, threshold, most)
+            sweep = _Sweep(columns, count, memory, threshold, max_pairs)
             yield sweep
     finally:
         if sweep is not None:
-            sweep.wait()  # nothing may still run in memory that is given back
+            sweep.wait()  # no kernel may still use the memory that is freed
         cublas.setMathMode(handle, mode)
 
 
@@ -155,15 +157,17 @@ class _Sweep:
         count: int,
         memory: int | None,
         threshold: float | None,
-        most: int,
+        max_pairs: int,
     ) -> None:
         cupy = xp()
         self.columns, self.count = columns, count
-        self.threshold, self.most = threshold, most
+        self.threshold, self.max_pairs = threshold, max_pairs
         p = columns.n_features
         memory_budget = free_bytes() if memory is None else min(memory, free_bytes())
-        # pairs that are noted on purpose, those of a column in two rounds and of the first ones
-        expected_pairs = 8 * count * p if threshold is None else min(DRAINED, memory_budget // 128)
+        # 8 pairs a neighbour: of a column in two rounds, and of the first rounds
+        expected_pairs = (
+            8 * count * p if threshold is None else min(DRAIN_PAIRS, memory_budget // 128)
+        )
         self.expected_pairs = expected_pairs
         self.width, self.capacity = _sizes(columns, expected_pairs, memory_budget)
         self.slack = (AHEAD + 1) * 2 * self.width**2
@@ -172,7 +176,7 @@ class _Sweep:
         self.tiles = [cupy.empty(shape, np.uint16) for _ in range(2)]
         self.list = cupy.empty(self.capacity, np.uint64)
         self.length = cupy.zeros(1, np.uint64)
-        # read in eights, so a few more
+        # kernels read eight at a time, so the length is a multiple of 8
         self.limits = cupy.full(-(-p // 8) * 8, NEVER, np.uint16)
         self.limits[:p] = (
             0 if threshold is None else columns.screen_codes(cupy.full(1, threshold))[0]
@@ -186,20 +190,20 @@ class _Sweep:
         self.lengths = np.frombuffer(pinned, np.uint64, AHEAD)
         self.lengths[:] = 0
         self.done, self.total = 0, len(self.blocks) * (len(self.blocks) + 1) // 2
-        self.confirmed: list[tuple[IntArray, IntArray, FloatArray]] = []
-        self.n_confirmed = 0
+        self.passing: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self.n_passing = 0
         cupy.cuda.get_current_stream().synchronize()  # the other streams do not wait for it
 
     def rounds(self) -> Iterator[list[tuple[tuple[int, int], tuple[int, int]]]]:
-        """Yield every pair of blocks once: a block with the one so many places further on."""
+        """Yield every pair of blocks once; in round d, blocks that are d apart in a circle."""
         blocks, count = self.blocks, len(self.blocks)
         for step in range(count // 2 + 1):
-            # half way round, both blocks of a pair would come to it
+            # halfway round the circle, each pair would come up twice
             starts = count // 2 if 2 * step == count and step else count
             yield [(blocks[k], blocks[(k + step) % count]) for k in range(starts)]
 
     def tile(self, first: tuple[int, int], second: tuple[int, int], mode: int) -> None:
-        """Multiply two blocks, and note what passes when that is done."""
+        """Multiply two blocks, then list the pairs that pass."""
         self._shorten_list()
         slot = self.done % 2
         tile = self.tiles[slot]
@@ -262,7 +266,7 @@ class _Sweep:
                 self._retain_best_pairs()
 
     def wait(self) -> None:
-        """Wait until nothing runs."""
+        """Wait until no kernel runs."""
         self.multiplying.synchronize()
         self.scanning.synchronize()
 
@@ -271,7 +275,7 @@ class _Sweep:
 
     # ---- nearest columns --------------------------------------------------------------------
     def shrink(self) -> None:
-        """Sort the list, raise the limits, and forget what is below them."""
+        """Sort the list, raise the limits, and drop the pairs below them."""
         self.wait()
         cupy, p = xp(), self.columns.n_features
         pairs = self.list[: self._length()]
@@ -306,7 +310,7 @@ class _Sweep:
         xp().cuda.get_current_stream().synchronize()
 
     def _retain_best_pairs(self) -> None:
-        """Reduce a list that ties leave long to the best pairs, by their values."""
+        """Reduce a list with many ties to the best pairs, by their exact values."""
         cupy, p = xp(), self.columns.n_features
         index, best = self._best()
         feature = cupy.repeat(cupy.arange(p, dtype=np.uint64), self.count)
@@ -327,7 +331,7 @@ class _Sweep:
         cupy, p = xp(), self.columns.n_features
         pairs = self.list[: self._length()]
         values = cupy.empty(len(pairs))
-        for low, high in split(len(pairs), VALUED):
+        for low, high in split(len(pairs), VALUE_PAIRS):
             values[low:high] = self.columns.exact_values(pairs[low:high])
         index, best = cupy.empty((p, self.count), np.int64), cupy.empty((p, self.count))
         kernel(LISTS, "best_pairs", ROWS=ROWS)(
@@ -347,27 +351,27 @@ class _Sweep:
 
     # ---- pairs above a threshold ------------------------------------------------------------
     def drain(self) -> None:
-        """Compute the values of the pairs in the list, note those that pass, and empty it."""
+        """Compute the exact values of the listed pairs, keep those that pass, empty the list."""
         self.wait()
         pairs = self.list[: self._length()]
-        for low, high in split(len(pairs), VALUED):
+        for low, high in split(len(pairs), VALUE_PAIRS):
             part = pairs[low:high]
             values = self.columns.exact_values(part)
-            passing = values >= self.threshold
-            self.n_confirmed += int(passing.sum())
-            if self.n_confirmed > self.most:
-                raise too_many_pairs_error(self.threshold or 0.0, self.most)
-            part, values = part[passing], values[passing]
+            passes = values >= self.threshold
+            self.n_passing += int(passes.sum())
+            if self.n_passing > self.max_pairs:
+                raise too_many_pairs_error(self.threshold or 0.0, self.max_pairs)
+            part, values = part[passes], values[passes]
             first = (part >> np.uint64(40)).astype(np.int64)
             second = (part & np.uint64(0xFFFFFF)).astype(np.int64)
-            self.confirmed.append((to_host(first), to_host(second), to_host(values)))
+            self.passing.append((to_host(first), to_host(second), to_host(values)))
         self._replace(self.list[:0])
 
     def pairs(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the pairs that passed the threshold."""
         empty = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
         first, second, value = (
-            np.concatenate(parts) for parts in zip(empty, *self.confirmed, strict=True)
+            np.concatenate(parts) for parts in zip(empty, *self.passing, strict=True)
         )
         return np.minimum(first, second), np.maximum(first, second), value
 
@@ -379,7 +383,7 @@ def _sizes(columns: Columns, expected_pairs: int, memory_budget: int) -> tuple[i
         width = max(LEAST_TILE, width // columns.planes // LEAST_TILE * LEAST_TILE)
     while True:
         slack = (AHEAD + 1) * 2 * width * width
-        # sorting takes as much again, and values of pairs are computed beside them
+        # sorting takes as much again, and the exact values of pairs are stored beside them
         needed = 8 * (3 * slack + 4 * expected_pairs) + 4 * width * width + columns.work(width)
         if needed <= memory_budget or width <= LEAST_TILE:
             break
@@ -387,6 +391,6 @@ def _sizes(columns: Columns, expected_pairs: int, memory_budget: int) -> tuple[i
     if needed > memory_budget:
         raise NotOnDevice(
             f"a comparison of all pairs needs {needed / 1e9:.3g} GB on the device besides the "
-            f"columns, {memory_budget / 1e9:.3g} GB are free: give device='cpu'"
+            f"columns, and {memory_budget / 1e9:.3g} GB are free: give device='cpu'"
         )
     return width, slack + 2 * expected_pairs

@@ -1,8 +1,8 @@
 """A spanning tree of columns whose edges are the values of pairs, by Prim's algorithm.
 
-The values of a column with all others are computed when the column joins the tree, and forgotten:
-p rows of p values, one at a time. Prim, R. C. (1957), Shortest connection networks and some
-generalizations, *Bell System Technical Journal* 36, 1389-1401.
+The values of a column with all others are computed when the column joins the tree, and then
+dropped: p rows of p values, one at a time. Prim, R. C. (1957), Shortest connection networks and
+some generalizations, *Bell System Technical Journal* 36, 1389-1401.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from featly.core.runtime.parallel import run_blocks, split
 __all__ = ["spanning_tree"]
 
 
-STRIPE = 512  # columns that one task compares with the one that joined
+STRIPE = 512  # columns that one task compares with the column that joined
 
 
 def spanning_tree(
@@ -24,23 +24,25 @@ def spanning_tree(
     *,
     largest: bool = True,
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the edges of the spanning tree of largest sum, or of least.
+    """Return the edges of the spanning tree of largest sum, or of smallest sum.
 
     Parameters
     ----------
     columns : PairedColumns
-        Whose screened values are their values (`margin` 0); all are in memory.
+        Their screened values are exact (`margin` is 0), and all columns fit in memory.
     features : int64 array
-        Which columns. Among equal values, those join first that stand first.
+        The columns of the tree. Among equal values, the earlier column joins first.
     progress : callable, optional
         Called with (columns in the tree, columns in all).
     largest : bool, default=True
+        Whether the sum of the values is maximised; else it is minimised.
 
     Returns
     -------
-    one, other : int64 arrays of length ``len(features) - 1``
-        Columns that an edge joins: positions in `features`.
+    first, second : int64 arrays of length ``len(features) - 1``
+        The two columns of an edge, as positions in `features`.
     value : float64 array
+        The value of each edge.
 
     Examples
     --------

@@ -4,14 +4,13 @@ r"""Columns of levels and the symmetric uncertainty of every two of them.
 
     SU(f, g) = 2 \frac{H(f) + H(g) - H(f, g)}{H(f) + H(g)}
 
-It is mutual information, normalised: 1 where each column tells all about the other, 0 where
-neither tells anything or one is constant. A missing value is a level of its own. Entropies are
-whole numbers (:mod:`featly.core.counts.entropy`), and values are rounded to multiples of 2^-36, as
-in
-:mod:`featly.core.counts.uncertainty`: the same bits in any order, on any device. The screen is the
-value itself.
+It is mutual information, normalised: 1 where each column determines the other, 0 where the two are
+independent or one is constant. A missing value is a level of its own. Entropies are whole numbers
+(:mod:`featly.core.counts.entropy`), and values are rounded to multiples of 2^-36, as in
+:mod:`featly.core.counts.uncertainty`: the same bits in any order, on any device. The screened
+value is exact.
 
-Columns of few levels lie as bits, and joint counts are taken by AND and counting ones, eight
+Columns of few levels are packed as bits, and joint counts are made by AND and counting ones, eight
 columns side by side (:mod:`featly.core.runtime.simd`); those of many levels are counted row by row.
 """
 
@@ -44,22 +43,24 @@ class CodedBlock:
     Attributes
     ----------
     features : int64 array
+        Positions of the columns in the table.
     varies : bool array
-        Whether a column has more than one level, a missing value counted as one.
+        Whether a column has more than one level, missing counted as a level.
     codes : uint16 array of shape (width, n_rows)
         Empty where no column has many levels.
     bits : uint64 array of shape (n_planes, n_words)
     start : int64 array of shape (width,)
-        Where the planes of a column begin; -1 for one of many levels.
+        First plane of a column; -1 for a column of many levels.
     sizes : int64 array
-        Rows of every plane.
-    lanes : uint64 array of shape (n_groups, most planes, n_words, 8)
-        The bits once more, of eight columns side by side, the last level of each left out.
-    lane_sizes : int64 array of shape (n_groups, most planes, 8)
+        Number of rows of every plane.
+    lanes : uint64 array of shape (n_groups, largest number of planes, n_words, 8)
+        The same bits, of eight columns side by side, without the last level of each.
+    lane_sizes : int64 array of shape (n_groups, largest number of planes, 8)
+        Number of rows of every plane in `lanes`.
     occupied : int64 array of shape (width,)
-        Levels that occur.
+        Number of levels that occur.
     entropy : int64 array of shape (width,)
-        As a whole number.
+        Entropy of each column, as a whole number.
     """
 
     features: IntArray
@@ -92,23 +93,27 @@ class CodedColumns:
     [2, -1, 0]
     """
 
-    dtype = np.float64
-    margin = 0.0
+    n_jobs: int | None
+    n_rows: int
+    n_features: int
+
+    dtype: npt.DTypeLike = np.float64
+    margin: float = 0.0
     grid = GRID
 
     def __init__(self, codes: Codes) -> None:
         self.codes = codes
         self.n_features, self.n_rows, self.n_jobs = codes.n_features, codes.n_rows, codes.n_jobs
-        self.many = codes.n_levels >= FEW
-        self.most = int(codes.n_levels.max(initial=0)) + 1
+        self.many: BoolArray = codes.n_levels >= FEW
+        self.most: int = int(codes.n_levels.max(initial=0)) + 1
         planes = int(codes.n_levels[~self.many].max(initial=0)) + 1
-        self.bytes_per_column = self.n_rows * 2 * (planes + 7) // 8 + 2 * self.n_rows + 64
-        self.table = FixedPoint.for_rows(self.n_rows).table
+        self.bytes_per_column: int = self.n_rows * 2 * (planes + 7) // 8 + 2 * self.n_rows + 64
+        self.table: IntArray = FixedPoint.for_rows(self.n_rows).table
 
     def load(self, features: IntArray) -> CodedBlock:
         """Load some columns as bits, and as codes where some have many levels."""
         many = self.many[features]
-        # at once: columns on disk are cut into levels many at a time, however few are asked for
+        # all at once: columns on disk are discretised many at a time, however few are needed
         matrix = self.codes.take(features)
         few = np.flatnonzero(~many)
         stripes = [few[low:high] for low, high in split(len(few), STRIPE)]
@@ -168,7 +173,7 @@ class CodedColumns:
         )  # fmt: skip
 
     def screen(self, left: CodedBlock, right: CodedBlock, low: int, high: int) -> FloatArray:
-        """Return the exact values, since they are their own screen; `low` is a multiple of 8."""
+        """Return screened values, which are exact here; `low` is a multiple of 8."""
         values = np.zeros((high - low, len(right.features)))
         groups = slice(low // LANES, -(-high // LANES))
         _plane_tile(
@@ -243,7 +248,7 @@ def _plane_tile(
     lanes, lane_sizes, start, occupied, entropy, bits, start_2, sizes_2, occupied_2, entropy_2,
     table, out,
 ):  # fmt: skip
-    """Compute joint counts by AND of planes; those of each last level are what is left."""
+    """Compute joint counts by AND of planes; those of the last levels are remainders."""
     n_groups, most, n_words = lanes.shape[:3]
     planes = lanes.reshape(-1)
     max_levels = 2
@@ -309,7 +314,7 @@ def _plane_tile(
 def _row_tile(
     codes, start, occupied, entropy, codes_2, start_2, occupied_2, entropy_2, table, most, out
 ):
-    """Compute pairs of which one has many levels; rows of each level of the first lie together."""
+    """Compute pairs with a column of many levels; rows are sorted by the level of the first."""
     n = codes.shape[1]
     order = np.empty(n, np.int64)
     ends = np.empty(most, np.int64)
@@ -328,7 +333,7 @@ def _row_tile(
             level = codes[i, row]
             order[ends[level]] = row
             ends[level] += 1
-        # levels that no row has would be looked at again with every other column
+        # empty levels are removed once, not skipped again for every other column
         n_ends = 0
         begin = 0
         for level in range(most):

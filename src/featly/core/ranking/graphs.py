@@ -1,15 +1,15 @@
 """Graphs as rows of bits, and weighted ones as squares of small whole numbers.
 
-What :mod:`featly.core.ranking.voting` asks of them: which edges are at least so heavy, which nodes
-reach each other, what a graph becomes when such nodes are made one. Node a has row a; bit b % 64 of
-word b // 64 is its edge to b.
+:mod:`featly.core.ranking.voting` needs the edges of at least some strength, the components of nodes
+that reach each other, and the graph in which every component is one node. Node a has row a; bit
+b % 64 of word b // 64 is its edge to b.
 """
 
 import numpy as np
 
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.runtime.popcount import ones
+from featly.core.runtime.simd import ones
 
 __all__ = [
     "closure",
@@ -19,6 +19,8 @@ __all__ = [
     "distinct_strengths",
     "pack_edges",
 ]
+
+# mypy: disable-error-code="no-untyped-def"
 
 
 def _count_words(count: int) -> int:
@@ -43,7 +45,7 @@ def distinct_strengths(strength: np.ndarray, n_lists: int, n_jobs: int | None) -
 
 
 def pack_edges(strength: np.ndarray, level: int, n_jobs: int | None) -> np.ndarray:
-    """Pack the edges whose strength reaches a level, a bit each."""
+    """Pack the edges of at least a given strength, a bit each."""
     p = len(strength)
     packed = np.empty((p, _count_words(p)), np.uint64)
 
@@ -55,7 +57,7 @@ def pack_edges(strength: np.ndarray, level: int, n_jobs: int | None) -> np.ndarr
 
 
 @kernel
-def _mark_values(strength, marks):  # type: ignore[no-untyped-def]
+def _mark_values(strength, marks):
     """Mark the values that occur."""
     for a in range(len(strength)):
         for b in range(strength.shape[1]):
@@ -63,7 +65,7 @@ def _mark_values(strength, marks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pack_rows(strength, level, start, stop, packed):  # type: ignore[no-untyped-def]
+def _pack_rows(strength, level, start, stop, packed):
     """Fill the rows [start, stop) of `packed`: bit b of row a is ``strength[a, b] >= level``."""
     p = strength.shape[1]
     for a in range(start, stop):
@@ -81,23 +83,22 @@ def _pack_rows(strength, level, start, stop, packed):  # type: ignore[no-untyped
 
 
 @kernel
-def _lowest_bit(word):  # type: ignore[no-untyped-def]
+def _lowest_bit(word):
     """Return the position of the lowest bit that is set."""
     return np.int64(ones((word & (~word + np.uint64(1))) - np.uint64(1)))
 
 
 @kernel
-def components(graph):  # type: ignore[no-untyped-def]
+def components(graph):
     """Return the strongly connected component of every node, and how many there are.
 
-    They are numbered by their first nodes. Tarjan's search, by rows of bits: edges to nodes still
-    on the stack are the only ones looked at singly, and they lie in components that are about to
-    become one node.
+    They are numbered by their first nodes. Tarjan's search by rows of bits: only edges to nodes
+    still on the stack are visited one by one.
     """
     p, n_words = graph.shape
     component = np.full(p, -1, np.int64)
-    seen = np.full(p, -1, np.int64)  # when a node was first seen
-    back = np.empty(p, np.int64)  # the earliest that it leads back to
+    seen = np.full(p, -1, np.int64)  # the time at which a node was first seen
+    back = np.empty(p, np.int64)  # that of the earliest node on the stack that it reaches
     word = np.zeros(p, np.int64)  # up to which its row has been read
     unseen, waiting = np.zeros(n_words, np.uint64), np.zeros(n_words, np.uint64)
     for v in range(p):
@@ -158,11 +159,11 @@ def components(graph):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def contract(strength, merged, count):  # type: ignore[no-untyped-def]
-    """Return the strengths between components, the largest of their nodes', in the given memory.
+def contract(strength, merged, count):
+    """Return the largest strengths between the nodes of components; `strength` is overwritten.
 
-    A component has the number of its first node or a lower one, so that its row ends where, at
-    the latest, that node's did: what is overwritten has been read.
+    The number of a component is at most that of its first node, so its row ends no later than
+    that node's: only rows that have been read are overwritten.
     """
     p = len(strength)
     flat = strength.reshape(-1)
@@ -191,11 +192,11 @@ def contract(strength, merged, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def closure(graph):  # type: ignore[no-untyped-def]
+def closure(graph):
     """Return the nodes that every node of a graph without cycles reaches, itself included.
 
     The row of a node is the union of its neighbours' rows. A neighbour already in it adds nothing,
-    so where the nodes are roughly in the order of the graph, few rows are joined.
+    so few rows are joined if the nodes are roughly in the order of the graph.
     """
     p, n_words = graph.shape
     reach = np.zeros((p, n_words), np.uint64)
@@ -229,13 +230,13 @@ def closure(graph):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_wins_within(strength, above, merged, count, size):  # type: ignore[no-untyped-def]
-    """Count those that each node merges with and had reached at the level above.
+def count_wins_within(strength, above, merged, count, size):
+    """Count the features in its component that each node reaches by strengths of at least `above`.
 
     No path between two nodes of a component leaves it, so each is a small graph of its own.
     """
     p = len(strength)
-    begin = np.zeros(count + 1, np.int64)  # nodes of a component, from begin[c] on
+    begin = np.zeros(count + 1, np.int64)  # of the nodes of each component
     for v in range(p):
         begin[merged[v] + 1] += 1
     for c in range(count):

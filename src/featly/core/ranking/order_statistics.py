@@ -1,4 +1,4 @@
-r"""Probabilities of a feature's ranks if every list were a random one.
+r"""Probabilities of the ranks of a feature in random lists.
 
 Relative ranks :math:`x_{(1)} \le \dots \le x_{(n)}` of one feature in n lists are compared with the
 order statistics :math:`U_{(k)}` of n uniform numbers:
@@ -40,6 +40,8 @@ from featly.core.runtime.parallel import run_blocks, split
 
 __all__ = ["MOST_LISTS", "log_joint", "log_smallest"]
 
+# mypy: disable-error-code="no-untyped-def"
+
 
 MOST_LISTS = 1000  # with more, the binomial coefficients of the recursion overflow
 
@@ -50,8 +52,7 @@ def log_smallest(ranks: FloatArray, counts: IntArray) -> FloatArray:
     Parameters
     ----------
     ranks : float array of shape (n_features, n_lists)
-        Relative ranks in (0, 1], each row sorted; what is after the first ``counts[i]`` of a row
-        does not count.
+        Relative ranks in (0, 1], each row sorted; only the first ``counts[i]`` of a row count.
     counts : int64 array of shape (n_features,)
 
     Examples
@@ -75,7 +76,7 @@ def log_joint(ranks: FloatArray, n_jobs: int | None = None) -> FloatArray:
     ranks : float array of shape (n_features, n_lists)
         Relative ranks in (0, 1], each row sorted; at most ``MOST_LISTS`` lists.
     n_jobs : int or None
-        Threads; the result does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
 
     Examples
     --------
@@ -84,12 +85,12 @@ def log_joint(ranks: FloatArray, n_jobs: int | None = None) -> FloatArray:
     0.75
     """
     n_lists = ranks.shape[1]
-    choose = np.zeros((n_lists + 1, n_lists + 1))  # of j the l, in row l
+    choose = np.zeros((n_lists + 1, n_lists + 1))  # [l, j] is j over l
     choose[0] = 1.0
     for j in range(1, n_lists + 1):
         choose[1:, j] = choose[:-1, j - 1] + choose[1:, j - 1]
     ranks = np.ascontiguousarray(ranks, np.float64)
-    size = max(1, math.ceil(2e7 / (n_lists + 3) ** 3))  # some 20 ms
+    size = max(1, math.ceil(2e7 / (n_lists + 3) ** 3))  # about 20 ms
 
     def compute_block(block: tuple[int, int]) -> FloatArray:
         out = np.empty(block[1] - block[0])
@@ -100,7 +101,7 @@ def log_joint(ranks: FloatArray, n_jobs: int | None = None) -> FloatArray:
 
 
 @kernel
-def _smallest(ranks, counts, logs, out):  # type: ignore[no-untyped-def]
+def _smallest(ranks, counts, logs, out):
     """Fill `out` with the smallest log P(U_(k) <= x_(k)); `logs` holds log k!."""
     for i in range(len(ranks)):
         n = counts[i]
@@ -137,14 +138,14 @@ def _smallest(ranks, counts, logs, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _joint(ranks, choose, out):  # type: ignore[no-untyped-def]
+def _joint(ranks, choose, out):
     """Fill `out` with log Q of every row."""
     n = ranks.shape[1]
-    g, moved, falls = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1)
+    g, next_g, powers = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1)
     for row in range(len(ranks)):
         x = ranks[row]
         log_q = n * np.log(x[n - 1])
-        # up to x_(i), met by j points: all, once the first group of equal ranks has its i points
+        # j >= i points in [0, x_(i)] meet the conditions up to the end of the first equal ranks
         i = 1
         while i < n and x[i] == x[i - 1]:
             i += 1
@@ -156,8 +157,8 @@ def _joint(ranks, choose, out):  # type: ignore[no-untyped-def]
             while after < n and x[after] == further:
                 after += 1
             c = nearer / further
-            away = (further - nearer) / further
-            # c ** i is taken out: it underflows, and the other factors cannot all do so
+            complement = (further - nearer) / further
+            # c ** i is factored out since it may underflow; the other factors cannot all do so
             log_q += i * np.log(c)
             power = 1.0
             for j in range(i, n + 1):
@@ -165,22 +166,22 @@ def _joint(ranks, choose, out):  # type: ignore[no-untyped-def]
                 power *= c
             power = 1.0
             for m in range(n - i + 1):
-                falls[m] = power
-                power *= away
+                powers[m] = power
+                power *= complement
             for j in range(after, n + 1):
-                moved[j] = 0.0
+                next_g[j] = 0.0
             for step in range(i, n + 1):
                 begin = max(step, after)
-                target, ways = moved[begin : n + 1], choose[step, begin : n + 1]
-                apart = falls[begin - step : n + 1 - step]
+                target, ways = next_g[begin : n + 1], choose[step, begin : n + 1]
+                factors = powers[begin - step : n + 1 - step]
                 for j in range(len(target)):
-                    target[j] += g[step] * ways[j] * apart[j]
+                    target[j] += g[step] * ways[j] * factors[j]
             largest = 0.0
             for j in range(after, n + 1):
-                largest = max(largest, moved[j])
-            # g_n <= C(n, i) g_i: no term that counts is lost below the largest
+                largest = max(largest, next_g[j])
+            # g_n <= C(n, i) g_i: no term that matters underflows beside the largest
             log_q += np.log(largest)
             for j in range(after, n + 1):
-                g[j] = moved[j] / largest
+                g[j] = next_g[j] / largest
             i = after
         out[row] = log_q + np.log(g[n])

@@ -1,8 +1,8 @@
-"""The one place where scores become an order.
+"""Scores to an order, for every method.
 
 Scores are rounded to 33 mantissa bits (a relative 1e-10), then compared; equal ones go by column
-index, lower first. Summation order, threads and devices move a score by far less than that
-rounding, so they do not move a ranking.
+index, lower first. Summation order, threads and devices change a score by far less than that
+rounding, so they do not change a ranking.
 """
 
 import numpy as np
@@ -12,10 +12,12 @@ from featly.core.runtime.jit import kernel
 
 __all__ = ["apply_prior", "best_first", "descending", "keep_first", "round_scores", "worst"]
 
+# mypy: disable-error-code="no-untyped-def"
+
 
 _DROPPED_BITS = 52 - 33
-_LARGEST = 1e308  # that rounding leaves finite
-SMALL = 4096  # keys that are sorted in no time
+_LARGEST = 1e308  # still finite after rounding
+SMALL = 4096  # fewer keys are sorted without packing
 
 
 def round_scores(scores: FloatArray) -> FloatArray:
@@ -68,7 +70,7 @@ def best_first(scores: FloatArray) -> IntArray:
 
 
 def keep_first(order: IntArray, keep: IntArray) -> IntArray:
-    """Return the order with the columns to keep in front, otherwise unchanged."""
+    """Return the order with the columns that the user wants kept (schema `keep`) in front."""
     if len(keep) == 0:
         return order
     is_kept = np.isin(order, keep)
@@ -86,24 +88,25 @@ def descending(keys: AnyArray) -> IntArray:
     """
     packed = _pack_keys(keys)
     if packed is not None:
-        packed.sort()  # numbers that all differ: many times faster than any sort of positions
+        packed.sort()  # all numbers differ: many times faster than sorting positions
         packed &= (1 << len(keys).bit_length()) - 1
         return packed.view(np.int64)
-    order = np.argsort(-keys)  # several times faster than a stable sort, good where keys differ
+    order: IntArray = np.argsort(-keys)  # several times faster than a stable sort, which ties need
     sorted_keys = keys[order]
     equal = sorted_keys[1:] == sorted_keys[:-1]
     if not equal.any():
         return order
-    # the positions of equal keys are sorted by themselves, all runs at once: these numbers differ
-    run = np.concatenate([[0], np.cumsum(~equal)]) * len(order)
-    return np.sort(run + order) - run
+    # positions within each run of equal keys are sorted, all runs at once: these numbers differ
+    run: IntArray = np.concatenate([[0], np.cumsum(~equal)]) * len(order)
+    positions: IntArray = np.sort(run + order) - run
+    return positions
 
 
 def _pack_keys(keys: AnyArray) -> WordArray | None:
-    """Pack each key's distance below the largest and its position into a number, or None.
+    """Pack each key's distance packed the largest and its position into a number, or None.
 
-    Floats from 0 up, rounded by :func:`round_scores`, are ordered as their bits are, of which the
-    last are 0. Those that are exactly 0 are far below all others: they are moved up.
+    Floats from 0 up, rounded by :func:`round_scores`, are ordered as their bits, the last of which
+    are 0. Keys of exactly 0, far packed all others, are moved up.
     """
     position = len(keys).bit_length()
     if len(keys) < SMALL:
@@ -124,10 +127,10 @@ def _pack_keys(keys: AnyArray) -> WordArray | None:
     most, least = int(whole.max()), int(whole.min())
     if (most - least).bit_length() + position > 64:
         return None
-    below = np.subtract(most, whole, dtype=np.int64).view(np.uint64)
-    below <<= np.uint64(position)
-    below |= np.arange(len(keys), dtype=np.uint64)
-    return below
+    packed: WordArray = np.subtract(most, whole, dtype=np.int64).view(np.uint64)
+    packed <<= np.uint64(position)
+    packed |= np.arange(len(keys), dtype=np.uint64)
+    return packed
 
 
 def worst(scores: FloatArray, count: int) -> IntArray:
@@ -153,7 +156,7 @@ def worst(scores: FloatArray, count: int) -> IntArray:
 
 
 @kernel
-def _last(scores):  # type: ignore[no-untyped-def]
+def _last(scores):
     keys = scores.copy().view(np.int64)
     position = 0
     lowest = np.inf

@@ -1,4 +1,4 @@
-r"""Searches over subsets of columns, by a merit that only a function knows.
+r"""Searches over subsets of columns, by a merit that a function computes.
 
 .. math::
 
@@ -9,10 +9,10 @@ floating (Pudil, P., Novovičová, J. and Kittler, J., 1994, Floating search met
 selection, *Pattern Recognition Letters* 15, 1119-1125) and best-first (Kohavi, R. and John, G. H.,
 1997, Wrappers for feature subset selection, *Artificial Intelligence* 97, 273-324).
 
-A search asks for merits in batches: ``evaluate(subset, candidates)`` returns those of the subset
-with each candidate added, ``without(subset, candidates)`` with each removed. Merits are compared
-after rounding to 33 mantissa bits, as scores are in :mod:`featly.core.ranking.ordering`; of equal
-ones the lower column counts as the better. Ctrl-C ends a search with what it has found by then.
+Merits are computed in batches: ``evaluate(subset, candidates)`` returns those of the subset with
+each candidate added, ``without(subset, candidates)`` with each removed. Merits are compared after
+rounding to 33 mantissa bits, as scores are in :mod:`featly.core.ranking.ordering`; of equal ones
+the lower column counts as the better. After Ctrl-C, a search returns its result so far.
 """
 
 import heapq
@@ -37,7 +37,7 @@ Evaluate = Callable[[tuple[int, ...], IntArray], FloatArray]
 Progress = Callable[[int, int], object]
 
 THRESHOLD = 1e-5
-FIRST_SORTED = 16  # children that are put in order at once; few are ever asked for
+FIRST_SORTED = 16  # children that are sorted first; more are rarely needed
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class SubsetSearchResult:
     Attributes
     ----------
     subset : tuple of int
-        Columns in the order of their choice; what the search started from comes first.
+        Columns in the order of their choice; those of the start come first.
     merit : float
-        Of that subset.
+        Merit of that subset.
     n_evaluated : int
-        How many subsets were asked for.
+        Number of subsets evaluated.
     path : tuple of Step
         For best-first the subsets in the order of their expansion, otherwise those that the
         search moved to, from its start.
@@ -84,7 +84,7 @@ def best_first(
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
 ) -> SubsetSearchResult:
-    """Expand the best subset met and not yet expanded, until that no longer pays.
+    """Expand the best evaluated subset not yet expanded, until that brings no improvement.
 
     To expand a subset is to evaluate it with every other column added. The next to be expanded is
     the one of largest merit; of equal merit the one of fewer columns, then the one that is first
@@ -100,11 +100,12 @@ def best_first(
     start : iterable of int
         Columns that every subset has.
     merit : float or None
-        Of the start. None: asked for, or -inf for the empty subset, so that at least one column
-        is found.
+        Merit of the start. None: computed, or -inf for the empty subset, so that at least one
+        column is chosen.
     max_stale : int, default=5
+        Expansions in a row without improvement after which the search ends.
     threshold : float, default=1e-5
-        By how much a merit must exceed the best one so as to be an improvement.
+        By how much a merit must exceed the best one to be an improvement.
     progress : function of (int, int) or None
         Called after each expansion with their number, and the number at which it ends at the
         earliest.
@@ -112,15 +113,15 @@ def best_first(
     Returns
     -------
     SubsetSearchResult
-        The best subset. Its merit is the largest met, but for `threshold`.
+        The best subset. Its merit is the largest evaluated, up to `threshold`.
 
     Notes
     -----
-    Weka's BestFirst differs in three ways. Its list of subsets to be expanded has `max_stale`
-    places, so that others are forgotten. A subset that is met by another way is put on the list
-    again, and may be expanded again, which counts as an expansion without improvement. And the
-    subsets of an expansion are compared with the best so far one by one, by the order of columns,
-    so one that exceeds it by less than 1e-5 loses against one before it.
+    Weka's BestFirst differs in three ways. Its list of subsets to be expanded has at most
+    `max_stale` entries; others are dropped. A subset that is reached in another way is listed
+    again and may be expanded again, which counts as an expansion without improvement. And the
+    subsets of an expansion are compared with the best so far one by one, in the order of columns,
+    so one that exceeds an earlier one by less than 1e-5 loses against it.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def best_first(
             _push_next_child(
                 waiting,
                 subset,
-                _children_best_first(columns, search.ask(evaluate, subset, columns)),
+                _children_best_first(columns, search.merits(evaluate, subset, columns)),
             )
             improved = len(waiting) > 0 and search.improve(waiting[0].step, threshold)
             stale = 0 if improved else stale + 1
@@ -237,10 +238,10 @@ def greedy_backward(
     merit : float
         Of all columns together.
     keep : iterable of int
-        Columns that are never removed.
+        Columns that are never removed: those that the user wants kept (schema `keep`).
     n_select : int or None, default=None
         Stop at this many columns, whatever the merits. None stops when every removal brings the
-        merit more than `threshold` below the largest met: as few columns as do no harm.
+        merit more than `threshold` below the largest so far.
     threshold : float, default=1e-5
     progress : function of (int, int) or None
         Called after each removal with the number of columns removed, and the largest there can be.
@@ -248,8 +249,8 @@ def greedy_backward(
     Returns
     -------
     SubsetSearchResult
-        The last subset: columns to keep first, the others by how much was lost without them when
-        removals were last tried, most first.
+        The last subset: columns of `keep` first, the others by the loss of merit without them when
+        removals were last tried, the largest loss first.
 
     Examples
     --------
@@ -266,7 +267,7 @@ def greedy_backward(
     least = max(1, len(fixed), 0 if n_select is None else n_select)
     largest = merit
     merit_without = np.zeros(n_features)  # merit without each column, when that was last tried
-    stopped = False
+    interrupted = False
     try:
         while len(search.best.subset) > least:
             smaller, columns, merits = search.remove(without, search.best.subset, fixed)
@@ -279,11 +280,11 @@ def greedy_backward(
             if progress is not None:
                 progress(n_features - len(smaller.subset), n_features - least)
     except KeyboardInterrupt:
-        stopped = True
+        interrupted = True
     free = np.setdiff1d(search.best.subset, fixed)
     ordered = free[np.argsort(round_scores(merit_without[free]), kind="stable")].tolist()
     search.best = Step((*fixed, *ordered), search.best.merit)
-    return search.result(interrupted=stopped)
+    return search.result(interrupted=interrupted)
 
 
 def floating(
@@ -298,36 +299,38 @@ def floating(
     threshold: float = THRESHOLD,
     progress: Progress | None = None,
 ) -> SubsetSearchResult:
-    """Add the best column, then remove columns while that beats what is known, over and over.
+    """Add the best column, then remove columns while that beats the subsets so far, repeatedly.
 
     Sequential floating forward selection. After each addition the column without which the merit
-    is largest is removed, as long as that gives a better subset than any met of that size. Should
-    an addition end in a worse subset than one met of its size, the search goes on from the latter.
+    is largest is removed, as long as that gives a better subset than any earlier one of that size.
+    If an addition gives a worse subset than an earlier one of its size, the search goes on from
+    the earlier one.
 
     Parameters
     ----------
     n_features, evaluate, start, merit
-        See :func:`best_first`; what is in the start is never removed.
+        See :func:`best_first`; columns of the start are never removed.
     without : function of (tuple of int, int64 array) to float64 array
-        Merits of a subset with each of some of its columns removed. The same subset may be asked
-        for again: keep merits that are dear.
+        Merits of a subset with each of some of its columns removed. A subset may be evaluated more
+        than once: cache merits that are expensive.
     n_select : int or None, default=None
         End with the best subset of this many columns, when one is reached. None ends after
         `max_stale` additions in a row that did not improve the best subset of all.
     max_stale : int, default=5
+        See `n_select`.
     threshold : float, default=1e-5
-        By how much a merit must exceed another so as to beat it.
+        By how much a merit must exceed another to be better.
     progress : function of (int, int) or None
         Called after each addition with the number of columns, and the largest there can be.
 
     Returns
     -------
     SubsetSearchResult
-        The best subset of all met, or of those of `n_select` columns.
+        The best of all evaluated subsets, or of those of `n_select` columns.
 
     Examples
     --------
-    Two columns that are worth little alone and much together replace the best single one.
+    Two columns of little merit alone and much together replace the best single one.
 
     >>> import numpy as np
     >>> from featly.core.ranking.subset_search import floating
@@ -372,7 +375,7 @@ def floating(
     return search.result()
 
 
-# ---- what the searches share ----------------------------------------------------------------
+# ---- shared by the searches -----------------------------------------------------------------
 class _Search:
     """State of a search: the best subset so far, the way to it, and the merits computed."""
 
@@ -383,7 +386,7 @@ class _Search:
         subset = _check_columns(start, n_features)
         if merit is None:
             merit = (
-                float(self.ask(evaluate, subset[:-1], np.array(subset[-1:]))[0])
+                float(self.merits(evaluate, subset[:-1], np.array(subset[-1:]))[0])
                 if subset
                 else -np.inf
             )
@@ -396,20 +399,20 @@ class _Search:
         free[[*subset, *excluded]] = False
         return np.flatnonzero(free)
 
-    def ask(self, function: Evaluate, subset: tuple[int, ...], columns: IntArray) -> FloatArray:
-        """Return merits of subsets, checked."""
+    def merits(self, function: Evaluate, subset: tuple[int, ...], columns: IntArray) -> FloatArray:
+        """Return merits of subsets, checked and counted."""
         if len(columns) == 0:
             return np.empty(0)
         merits = np.asarray(function(subset, columns), np.float64)
         if merits.shape != columns.shape or np.isnan(merits).any():
-            raise ValueError(f"{len(columns)} merits are needed, NaN is none: {merits}")
+            raise ValueError(f"{len(columns)} merits are needed, none of them NaN: {merits}")
         self.n_evaluated += len(columns)
         return merits
 
     def add(self, evaluate: Evaluate, subset: tuple[int, ...]) -> Step:
         """Return the best subset with one more column."""
         columns = self.free_columns(subset)
-        column, merit = next(_children_best_first(columns, self.ask(evaluate, subset, columns)))
+        column, merit = next(_children_best_first(columns, self.merits(evaluate, subset, columns)))
         return Step((*subset, column), merit)
 
     def remove(
@@ -417,7 +420,7 @@ class _Search:
     ) -> tuple[Step, IntArray, FloatArray]:
         """Return the best subset with one column fewer, the candidates, and merits without each."""
         columns = np.setdiff1d(subset, fixed)
-        merits = self.ask(without, subset, columns)
+        merits = self.merits(without, subset, columns)
         keys = round_scores(merits)
         position = len(keys) - 1 - int(keys[::-1].argmax())
         removed = int(columns[position])
@@ -425,14 +428,14 @@ class _Search:
         return smaller, columns, merits
 
     def improve(self, step: Step, threshold: float) -> bool:
-        """Take a subset as the best if it is better; any is better than none."""
+        """Make a subset the best if it is better; any is better than the empty one."""
         better = not self.best.subset or _exceeds(step.merit, self.best.merit, threshold)
         if better:
             self.best = step
         return better
 
     def result(self, *, interrupted: bool = False) -> SubsetSearchResult:
-        """Return the result; Ctrl-C before there is any is raised again."""
+        """Return the result; raise Ctrl-C again if there is none yet."""
         if interrupted and not self.best.subset:
             raise KeyboardInterrupt
         return SubsetSearchResult(
@@ -442,7 +445,7 @@ class _Search:
 
 @dataclass(frozen=True, order=True)
 class _Waiting:
-    """The best subset of an expansion that is not itself expanded yet; the others follow it."""
+    """The best subset of an expansion that is not itself expanded yet, and its siblings."""
 
     key: tuple[float, int, tuple[int, ...]]
     step: Step = field(compare=False)
@@ -452,7 +455,7 @@ class _Waiting:
 def _push_next_child(
     waiting: list[_Waiting], subset: tuple[int, ...], children: Iterator[tuple[int, float]]
 ) -> None:
-    """Put the next child of a subset on the heap of those that wait for their expansion."""
+    """Push the next child of a subset on the heap of subsets to be expanded."""
     for column, merit in children:
         larger = (*subset, column)
         key = (-_key(merit), len(larger), tuple(sorted(larger)))
@@ -463,23 +466,23 @@ def _push_next_child(
 def _evaluated_columns(
     subset: tuple[int, ...], expanded: dict[int, list[frozenset[int]]]
 ) -> list[int]:
-    """Return the columns with which a subset has been evaluated, as another one's child."""
+    """Return the columns with which a subset has been evaluated, as a child of another one."""
     own = frozenset(subset)
-    apart = (other - own for other in expanded.get(len(own), ()))
-    return [column for more in apart if len(more) == 1 for column in more]
+    added = (other - own for other in expanded.get(len(own), ()))
+    return [column for columns in added if len(columns) == 1 for column in columns]
 
 
 def _children_best_first(columns: IntArray, merits: FloatArray) -> Iterator[tuple[int, float]]:
-    """Yield columns and merits, best first, ties by column; sorted no further than is asked for."""
+    """Yield columns and merits, best first, ties by column; sort only as many as needed."""
     keys, size = round_scores(merits), FIRST_SORTED
     while len(columns):
-        high = np.ones(len(keys), bool)
+        is_best = np.ones(len(keys), bool)
         if size < len(keys):
-            high = keys >= np.partition(keys, len(keys) - size)[len(keys) - size]
-        positions = np.flatnonzero(high)
+            is_best = keys >= np.partition(keys, len(keys) - size)[len(keys) - size]
+        positions = np.flatnonzero(is_best)
         positions = positions[np.argsort(-keys[positions], kind="stable")]
         yield from zip(columns[positions].tolist(), merits[positions].tolist(), strict=True)
-        columns, merits, keys, size = columns[~high], merits[~high], keys[~high], 8 * size
+        columns, merits, keys, size = columns[~is_best], merits[~is_best], keys[~is_best], 8 * size
 
 
 def _key(merit: float) -> float:

@@ -16,7 +16,7 @@ are no more strengths than lists. Let s fall from the largest strength, and look
 the defeats of at least s: two features that reach each other in it for the first time have
 :math:`\min(P_{ab}, P_{ba}) = s`, and a wins if it reached b in the graph before. From then on both
 have the same paths to all others, so they become one node. A round costs :math:`p^2` steps on
-bytes, fewer as nodes merge; who reached whom is asked only within what merges, by rows of bits.
+bytes, fewer as nodes merge; reachability is computed only within merged nodes, by rows of bits.
 """
 
 import time
@@ -41,15 +41,17 @@ from featly.core.runtime.parallel import n_threads, run_blocks, split
 
 __all__ = ["compact_positions", "copeland", "schulze"]
 
+# mypy: disable-error-code="no-untyped-def"
+
 Progress = Callable[[int, int], Any] | None
 
-_WIDTH = 2048  # features that are compared with one at a time; their places stay in the cache
-_COMPARISONS = 1 << 28  # of a block of work: some 50 ms
-_LONG = 3600.0  # seconds from which a run is announced
+_WIDTH = 2048  # features compared with one at a time; their positions fit in the processor's cache
+_COMPARISONS = 1 << 28  # of a block of work: about 50 ms
+_LONG = 3600.0  # seconds; a longer run gives a warning
 
 
 def compact_positions(positions: IntArray) -> tuple[np.ndarray, np.ndarray]:
-    """Convert positions for the kernels, list by list, to as few bytes as they fit in.
+    """Convert positions for the kernels, list by list, to as few bytes as possible.
 
     Parameters
     ----------
@@ -59,8 +61,9 @@ def compact_positions(positions: IntArray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     low, high : arrays of shape (n_lists, n_features)
-        The same places, but one who is not there is never behind in the first, and never before
-        in the second. One array where nothing is missing.
+        The same positions. Where a list does not hold a feature, `low` is 0 and `high` the largest
+        number, so that the feature is never after another by `low`, nor before one by `high`. They
+        are the same array if nothing is missing.
     """
     largest = int(positions.max()) + 1
     kind = np.uint16 if largest <= np.iinfo(np.uint16).max else np.uint32
@@ -72,16 +75,16 @@ def compact_positions(positions: IntArray) -> tuple[np.ndarray, np.ndarray]:
 def copeland(
     low: np.ndarray, high: np.ndarray, n_jobs: int | None = None, progress: Progress = None
 ) -> IntArray:
-    """Return defeats given minus defeats suffered, of every feature.
+    """Return the number of wins minus that of defeats, of every feature.
 
     Parameters
     ----------
     low, high : arrays of shape (n_lists, n_features)
         From :func:`compact_positions`.
     n_jobs : int or None
-        Threads; the result does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
     progress : callable or None
-        Told the blocks done and their number.
+        Called with the blocks done and their number.
 
     Examples
     --------
@@ -98,12 +101,12 @@ def copeland(
         _copeland(low, high, block[0], block[1], np.empty(_WIDTH, counts), net)
         return net
 
-    # a row is compared with those after it: the more of them to a block, the later they are
+    # a row is compared with those after it, so later blocks have more rows
     n_blocks = 1 + n_lists * p * p // (2 * _COMPARISONS)
     bounds = np.unique(p - np.floor(p * np.sqrt(np.linspace(1, 0, n_blocks + 1))).astype(int))
     blocks = list(pairwise(bounds.tolist()))
     total = np.zeros(p, np.int64)
-    for net in _run_announced(count_block, blocks, n_jobs, progress, "condorcet", len(blocks)):
+    for net in _run_with_warning(count_block, blocks, n_jobs, progress, "condorcet", len(blocks)):
         total += net
     return total
 
@@ -132,7 +135,7 @@ def schulze(
 
     blocks = split(p, max(1, _COMPARISONS // (2 * n_lists * p)))
     total = len(blocks) + n_lists
-    for _ in _run_announced(count_block, blocks, n_jobs, progress, "schulze", total):
+    for _ in _run_with_warning(count_block, blocks, n_jobs, progress, "schulze", total):
         pass
     node = np.arange(len(strength))  # of a feature
     size = np.ones(len(strength), np.int64)  # of a node
@@ -151,7 +154,7 @@ def schulze(
             progress(total - level, total)
         if count == 1:
             break
-    # between what has not become one, there is at most a path one way
+    # between two nodes that were not merged there is a path in at most one direction
     merged = np.zeros(len(strength), np.int64)
     wins += count_wins_within(strength, max(above, 1), merged, 1, size)[node]
     if progress is not None:
@@ -159,7 +162,7 @@ def schulze(
     return wins
 
 
-def _run_announced(
+def _run_with_warning(
     function: Callable[[tuple[int, int]], Any],
     blocks: list[tuple[int, int]],
     n_jobs: int | None,
@@ -169,7 +172,7 @@ def _run_announced(
 ) -> Iterator[Any]:
     """Yield results of blocks of like work, a few at a time; warn if that will take hours.
 
-    `total` is what `progress` is told: the blocks, and what comes after them.
+    `total` is the second argument of `progress`: the blocks, and the steps that follow them.
     """
     threads = n_threads(n_jobs) if len(blocks) > 1 else 1
     done, begun = 0, time.perf_counter()
@@ -179,10 +182,9 @@ def _run_announced(
             seconds_left = (time.perf_counter() - begun) * (len(blocks) - last) / last
             if seconds_left > _LONG:
                 warnings.warn(
-                    f"{rule}: every pair of so many features in every list takes some "
-                    f"{seconds_left / 3600:.1f} hours here; stop, and combine by k-first or "
-                    "average-sd, "
-                    "or only the features that these put first",
+                    f"{rule}: comparing every pair of features in every list takes about "
+                    f"{seconds_left / 3600:.1f} hours here: stop, and combine by k-first or "
+                    "average-sd, or combine only the features that these rank first",
                     SlowWarning,
                     stacklevel=5,
                 )
@@ -192,8 +194,8 @@ def _run_announced(
 
 
 @kernel
-def _copeland(low, high, start, stop, counts, net):  # type: ignore[no-untyped-def]
-    """Add to `net` what the pairs (a, b > a) decide, for a in [start, stop)."""
+def _copeland(low, high, start, stop, counts, net):
+    """Add to `net` the wins and defeats of the pairs (a, b > a), for a in [start, stop)."""
     n_lists, p = low.shape
     for first in range(start, p, len(counts)):
         last = min(first + len(counts), p)
@@ -206,10 +208,10 @@ def _copeland(low, high, start, stop, counts, net):  # type: ignore[no-untyped-d
                 position = low[j, a]
                 if position == 0:
                     continue
-                behind, before = low[j, begin:last], high[j, begin:last]
+                later, earlier = low[j, begin:last], high[j, begin:last]
                 for b in range(n):
-                    counts[b] += np.int16(position < behind[b]) - np.int16(position > before[b])
-            gained = 0
+                    counts[b] += np.int16(position < later[b]) - np.int16(position > earlier[b])
+            gained = np.int64(0)
             for b in range(n):
                 sign = np.int64(counts[b] > 0) - np.int64(counts[b] < 0)
                 gained += sign
@@ -218,7 +220,7 @@ def _copeland(low, high, start, stop, counts, net):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _winning_votes(low, high, start, stop, workspace, strength):  # type: ignore[no-untyped-def]
+def _winning_votes(low, high, start, stop, workspace, strength):
     """Fill the rows [start, stop) of `strength`."""
     n_lists, p = low.shape
     votes, against = workspace[0], workspace[1]
@@ -233,10 +235,10 @@ def _winning_votes(low, high, start, stop, workspace, strength):  # type: ignore
                 position = low[j, a]
                 if position == 0:
                     continue
-                behind, before = low[j, first:last], high[j, first:last]
+                later, earlier = low[j, first:last], high[j, first:last]
                 for b in range(n):
-                    votes[b] += np.uint8(position < behind[b])
-                    against[b] += np.uint8(position > before[b])
+                    votes[b] += np.uint8(position < later[b])
+                    against[b] += np.uint8(position > earlier[b])
             row = strength[a, first:last]
             for b in range(n):
                 row[b] = votes[b] if votes[b] > against[b] else 0

@@ -9,9 +9,9 @@ over m rows i. A method of the Relief family is a rule for :math:`a_{ij}`: negat
 j of the class of i, positive for near rows of other classes, 0 for others. Kononenko, I. (1994),
 Estimating attributes: analysis and extensions of RELIEF, *ECML-94*, 171-182.
 
-Distances of up to `SQUARE_ROWS` rows are a square, of which one half is computed; of more rows, or
-of a sample, they come in panels of some rows by all. A rule turns the distances of a row into its
-coefficients, in place.
+Distances of up to `SQUARE_ROWS` rows are a square, of which one half is computed. Of more rows, or
+of a sample, they are computed in panels of some rows by all rows. A rule turns the distances of a
+row into its coefficients, in place.
 """
 
 from collections.abc import Callable
@@ -36,28 +36,30 @@ SQUARE_ROWS = 4096
 PANEL_BYTES = 1 << 26
 STRIP = 64  # rows of a task
 NEAR = 1e-10  # distances that differ by no more than this share are equal
-GRID = 2.0**40  # weights are rounded to this: sums that should be 0 are
+GRID = (
+    2.0**40
+)  # weights are rounded to multiples of its inverse: sums that should be 0 are exactly 0
 
 
 class Rule(Protocol):
-    """Rule that says which rows count, and how much."""
+    """Rule for the coefficients of the rows near a row."""
 
     def weigh(
         self, total: FloatArray, own: IntArray, bounds: IntArray, share: FloatArray, part: Any
     ) -> None:
         """Turn distances into coefficients, for the rows ``part`` of `total`.
 
-        ``own[i]`` is the row itself, class c is ``bounds[c]:bounds[c + 1]`` with a `share` of all
-        rows.
+        Row i of `total` belongs to row ``own[i]`` of the table. Class c is the rows
+        ``bounds[c]:bounds[c + 1]``, and ``share[c]`` its share of all rows.
         """
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """ReliefF: the k nearest of every class, those of other classes by their share.
+    """ReliefF: the k nearest rows of every class, those of other classes weighted by its share.
 
-    Rows as far as the k-th share what the nearer ones leave; with `first_come` they do not, and
-    who stays is as in Weka.
+    Rows as far away as the k-th share the remaining weight equally. With `first_come`, ties are
+    broken as in Weka.
     """
 
     k: int
@@ -72,7 +74,7 @@ class Nearest:
 
 
 class NearestOfAll:
-    """Relief: the nearest row of the class and the nearest of all others; equals share."""
+    """Relief: the nearest row of the same class and of all other classes; ties share the weight."""
 
     def weigh(
         self, total: FloatArray, own: IntArray, bounds: IntArray, share: FloatArray, part: Any
@@ -82,7 +84,7 @@ class NearestOfAll:
 
 
 class Near:
-    """MultiSURF: all rows nearer than the mean distance less half a standard deviation."""
+    """MultiSURF: all rows nearer than the mean distance minus half a standard deviation."""
 
     def weigh(
         self, total: FloatArray, own: IntArray, bounds: IntArray, share: FloatArray, part: Any
@@ -93,7 +95,7 @@ class Near:
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of all features, the number of rows behind them, and whether Ctrl-C ended it."""
+    """Weights of all features, the number of rows used, and whether Ctrl-C interrupted the work."""
 
     weights: FloatArray
     n_rows: int
@@ -115,16 +117,18 @@ def relief_weights(
 
     Parameters
     ----------
-    source : DenseSource or CSCSource
+    source : DenseSource, CSCSource or StreamedSource
     y : int64 array
         Class of every row.
     n_classes : int
-        None of them is empty.
+        Number of classes; none is empty.
     rule : Nearest, NearestOfAll or Near
     sample : int array, optional
-        Rows whose neighbours are looked up; all by default.
+        Rows whose neighbours are searched; all by default.
     missing : {"conditional", "weka"}
-        What a gap differs, see :mod:`featly.core.relief.relief_columns`.
+        The difference of a missing value, see :mod:`featly.core.relief.relief_columns`.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
     progress : callable, optional
         Called with (rows done, rows in all).
 
@@ -138,23 +142,23 @@ def relief_weights(
     """
     n, class_order = source.n_rows, ClassOrder.from_labels(y, n_classes)
     work = _Work(build_columns(source, class_order, missing, n_jobs), class_order, rule, n_jobs)
-    n_asked = n if sample is None else len(sample)
+    n_wanted = n if sample is None else len(sample)
     report = progress or (lambda done, total: None)
     summed = np.zeros(source.n_features)
     if not work.columns:
-        return _build_weights(summed, n_asked, n_asked)
+        return _build_weights(summed, n_wanted, n_wanted)
     if sample is None and n <= SQUARE_ROWS:
-        work.add(None, summed, lambda rows: report(rows, n_asked))
+        work.add(None, summed, lambda rows: report(rows, n_wanted))
         return _build_weights(summed, n, n)
-    place = np.empty(n, np.int64)
-    place[class_order.rows] = np.arange(n)
-    rows = place if sample is None else place[sample]
-    # every panel has rows from the whole table: what is done when Ctrl-C comes stands for all
-    n_panels = -(-n_asked * n * 8 // PANEL_BYTES)
+    position = np.empty(n, np.int64)
+    position[class_order.rows] = np.arange(n)
+    rows = position if sample is None else position[sample]
+    # every panel has rows from the whole table, so after Ctrl-C the rows done represent all
+    n_panels = -(-n_wanted * n * 8 // PANEL_BYTES)
     done = 0
 
     def report_panel(rows: int) -> None:
-        report(done + rows, n_asked)
+        report(done + rows, n_wanted)
 
     try:
         for k in range(n_panels):
@@ -166,16 +170,16 @@ def relief_weights(
     except KeyboardInterrupt:
         if done == 0:
             raise
-    return _build_weights(summed, done, n_asked)
+    return _build_weights(summed, done, n_wanted)
 
 
-def _build_weights(summed: FloatArray, done: int, n_asked: int) -> Weights:
-    return Weights(np.round(summed / done * GRID) / GRID, done, done < n_asked)
+def _build_weights(summed: FloatArray, done: int, n_wanted: int) -> Weights:
+    return Weights(np.round(summed / done * GRID) / GRID, done, done < n_wanted)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """From rows to weights: distances, coefficients, pairs, differences."""
+    """Steps from rows to weights: distances, coefficients, pairs, differences."""
 
     columns: list[Columns]
     class_order: ClassOrder
@@ -183,7 +187,7 @@ class _Work:
     n_jobs: int | None
 
     def add(self, rows: IntArray | None, out: FloatArray, report: Callable[[int], Any]) -> None:
-        """Add the weights of some rows; None is all of them, by the square of distances."""
+        """Add the weights of some rows; None means all of them, by the square of distances."""
         own = np.arange(len(self.class_order.y)) if rows is None else rows
         total = np.zeros((round_up(len(own), 4), round_up(len(self.class_order.y), 4)))
         self._add_missing_distances(rows, total)
@@ -201,7 +205,7 @@ class _Work:
         report(len(own))
 
     def _add_missing_distances(self, rows: IntArray | None, total: FloatArray) -> None:
-        """Add what missing values differ, of the rows and of those compared with them."""
+        """Add the differences of missing values, of the rows and of those compared with them."""
         n = len(self.class_order.y)
         tables = (terms for columns in self.columns for terms in columns.missing_terms())
         across, k = None, -1
@@ -215,7 +219,7 @@ class _Work:
             run_blocks(lambda part: _fold(total, *part), split(n, STRIP), self.n_jobs)
 
     def _pairs(self, total: FloatArray, own: IntArray, *, triangle: bool) -> Pairs:
-        """Collect the pairs of rows that count; in a square those of both directions become one."""
+        """Collect the pairs with a coefficient; in a square, both directions become one pair."""
         bounds = self.class_order.bounds
         share = np.diff(bounds) / bounds[-1]
         strips = split(len(own), STRIP)
@@ -264,36 +268,36 @@ def _find_class(row, bounds):
 
 @kernel
 def _kth_smallest(row, count, heap):
-    """Return the `count`-th smallest distance, 0 if none is asked for; `heap` holds as many."""
+    """Return the `count`-th smallest distance, 0 if `count` is 0; `heap` has that length."""
     if count == 0:
         return 0.0
     size = 0
     for j in range(len(row)):
         d = row[j]
         if size < count:
-            place = size
+            node = size
             size += 1
-            while place > 0 and heap[(place - 1) // 2] < d:
-                heap[place] = heap[(place - 1) // 2]
-                place = (place - 1) // 2
-            heap[place] = d
+            while node > 0 and heap[(node - 1) // 2] < d:
+                heap[node] = heap[(node - 1) // 2]
+                node = (node - 1) // 2
+            heap[node] = d
         elif d < heap[0]:
-            place = 0
+            node = 0
             while True:
-                child = 2 * place + 1
+                child = 2 * node + 1
                 if child + 1 < count and heap[child + 1] > heap[child]:
                     child += 1
                 if child >= count or heap[child] <= d:
                     break
-                heap[place] = heap[child]
-                place = child
-            heap[place] = d
+                heap[node] = heap[child]
+                node = child
+            heap[node] = d
     return heap[0]
 
 
 @kernel
 def _share(row, farthest, count, factor):
-    """Turn distances into coefficients that sum to `factor`: `count` rows, last equals share."""
+    """Turn distances into coefficients that sum to `factor`: `count` rows, the last ties share."""
     nearer, limit = farthest * (1 - NEAR), farthest * (1 + NEAR)
     ahead = level = 0
     for j in range(len(row)):
@@ -308,7 +312,7 @@ def _share(row, farthest, count, factor):
 
 @kernel
 def _nearest_first_come(total, own, bounds, share, k, first, last):
-    """Apply ReliefF as Weka does: a row replaces the first of the farthest so far.
+    """Apply ReliefF as in Weka: a nearer row replaces the first of the farthest so far.
 
     Rows of a class are in their order in the table.
     """
@@ -317,20 +321,20 @@ def _nearest_first_come(total, own, bounds, share, k, first, last):
         hits = _find_class(own[i], bounds)
         for c in range(len(bounds) - 1):
             row, itself = total[i, bounds[c] : bounds[c + 1]], own[i] - bounds[c]
-            size, place = 0, 0
+            size, slot = 0, 0
             for j in range(len(row)):
-                if j == itself or (size == k and row[j] >= distances[place] * (1 - NEAR)):
+                if j == itself or (size == k and row[j] >= distances[slot] * (1 - NEAR)):
                     continue
                 if size < k:
-                    place = size
+                    slot = size
                     size += 1
-                distances[place], members[place] = row[j], j
+                distances[slot], members[slot] = row[j], j
                 farthest = 0.0
                 for q in range(size):
                     farthest = max(farthest, distances[q])
-                place = 0
-                while distances[place] < farthest * (1 - NEAR):
-                    place += 1
+                slot = 0
+                while distances[slot] < farthest * (1 - NEAR):
+                    slot += 1
             factor = -1.0 if c == hits else share[c] / (1 - share[hits])
             row[:] = 0.0
             for q in range(size):
@@ -402,7 +406,7 @@ def _near(total, own, bounds, share, first, last):
 # ---- pairs ----------------------------------------------------------------------------------
 @kernel
 def _mirror(total, first, last, n):
-    """Copy what is above the diagonal in the rows ``first:last`` to below it."""
+    """Copy the part of the rows ``first:last`` above the diagonal to below it."""
     for panel in range(first, n, 32):
         for i in range(first, last):
             for j in range(max(i + 1, panel), min(n, panel + 32)):
@@ -411,11 +415,11 @@ def _mirror(total, first, last, n):
 
 @kernel
 def _fold(total, first, last):
-    """Add what is below the diagonal in the rows ``first:last`` to its mirror image."""
+    """Add the part of the rows ``first:last`` below the diagonal to its mirror image."""
     for i in range(first, last):
         row = total[i, :i]
         for j in range(len(row)):
-            if row[j] != 0.0:  # few are
+            if row[j] != 0.0:  # few are not 0
                 total[j, i] += row[j]
 
 
@@ -432,12 +436,12 @@ def _count(total, n, triangle, first, last, counts):
 
 @kernel
 def _collect(total, n, triangle, first, last, starts, others, coefficients):
-    """List those coefficients with their rows."""
+    """List the coefficients that are not 0, with their rows."""
     for i in range(first, last):
         begin = i + 1 if triangle else 0
         row = total[i, begin:n]
-        place = starts[i]
+        position = starts[i]
         for j in range(len(row)):
             if row[j] != 0.0:
-                others[place], coefficients[place] = begin + j, row[j]
-                place += 1
+                others[position], coefficients[position] = begin + j, row[j]
+                position += 1

@@ -1,11 +1,11 @@
 """Columns for the Relief family: scaled numbers row by row, levels as bits, missing values.
 
-Two questions are asked of columns: how far rows are apart, summed over columns, and what every
-column differs, summed over pairs of rows. No table of rows x rows x columns is ever made.
+Two sums are computed: the distances of rows, summed over columns, and the differences of every
+column, summed over pairs of rows. No array of rows x rows x columns is ever made.
 
-A gap differs from a value by what a value of its class is expected to ("conditional"; Kononenko,
-I. (1994), Estimating attributes: analysis and extensions of RELIEF, *ECML-94*, 171-182), or by
-what Weka takes ("weka").
+The difference of a missing value from another is the expected difference of a value of its class
+("conditional"; Kononenko, I. (1994), Estimating attributes: analysis and extensions of RELIEF,
+*ECML-94*, 171-182), or the difference of Weka ("weka").
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.kinds import CATEGORICAL
-from featly.basics.typing import BoolArray, FloatArray, IntArray, WordArray
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from featly.core.relief import relief_kernels as kernels
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
@@ -26,12 +26,12 @@ __all__ = ["ClassOrder", "Columns", "Pairs", "build_columns", "round_up"]
 
 Block = tuple[int, int]
 
-TILE_COLUMNS = 512  # a strip of rows and a panel of rows of so many columns lie in a core's cache
+TILE_COLUMNS = 512  # a strip and a panel of rows of so many columns fit into the cache of a core
 CODE_COLUMNS = 2048
 STRIP = 32  # rows of a task
 WEIGHT_COLUMNS = 128  # columns of a task that sums over pairs
-CACHE_BYTES = 1 << 28  # scaled numbers up to this are kept, more are read again for every panel
-SPARSE_BYTES = 1 << 25  # so much of a sparse table is dense at a time
+CACHE_BYTES = 1 << 28  # scaled numbers up to this are cached; more are read again for every panel
+SPARSE_BYTES = 1 << 25  # dense numbers of a sparse table at a time
 MISSING_BYTES = 1 << 23  # of a table of expected differences
 
 
@@ -42,9 +42,9 @@ def round_up(count: int, step: int) -> int:
 
 @dataclass(frozen=True)
 class ClassOrder:
-    """Rows of a table sorted by class: row i here is row ``rows[i]`` there.
+    """Rows of a table sorted by class: sorted row i is row ``rows[i]`` of the table.
 
-    Class c is ``bounds[c]:bounds[c + 1]``, and `y` says the same row by row.
+    Class c is the sorted rows ``bounds[c]:bounds[c + 1]``, and `y` holds the class of each.
     """
 
     rows: IntArray
@@ -53,12 +53,12 @@ class ClassOrder:
 
     @classmethod
     def from_labels(cls, y: IntArray, n_classes: int) -> "ClassOrder":
-        """Sort rows by their class; rows of a class stay in their order."""
+        """Sort rows by class; rows of a class keep their order."""
         rows = np.argsort(y, kind="stable")
         return cls(rows, y[rows], _group_starts(y, n_classes))
 
     def n_groups(self, missing: str) -> int:
-        """Return in how many ways a missing value may differ from a row: Weka ignores classes."""
+        """Return how many expected differences a row has: one a class; Weka ignores classes."""
         return 1 if missing == "weka" else len(self.bounds) - 1
 
 
@@ -74,7 +74,7 @@ class Pairs:
 
     @cached_property
     def by_either_row(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Starts, others and coefficients of all rows; every pair is listed with both its rows."""
+        """Starts, others and coefficients of all rows; every pair is listed with both rows."""
         firsts = np.repeat(self.rows, np.diff(self.starts))
         rows = np.concatenate([firsts, self.others])
         order = np.argsort(rows, kind="stable")
@@ -83,7 +83,7 @@ class Pairs:
 
 
 def _group_starts(groups: IntArray, n_groups: int) -> IntArray:
-    """Return where each group starts when its members are sorted."""
+    """Return the start of each group when its members are sorted."""
     counts = np.bincount(groups, minlength=n_groups)
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
@@ -96,7 +96,7 @@ class Columns(ABC):
     _cached_terms: list["MissingTerms"] | None = None
 
     def missing_terms(self) -> Iterable["MissingTerms"]:
-        """Yield tables of what missing values are expected to differ, some columns at a time."""
+        """Yield tables of expected differences of missing values, some columns at a time."""
         if self._cached_terms is not None:
             return self._cached_terms
         return self._iterate_terms()
@@ -113,18 +113,18 @@ class Columns(ABC):
 
     @abstractmethod
     def _make_terms(self) -> Iterator["MissingTerms"]:
-        """Make those tables."""
+        """Make the tables of expected differences, some columns at a time."""
 
     @abstractmethod
     def add_distances(self, total: FloatArray, rows: IntArray | None) -> Iterator[int]:
-        """Add to the distances of `rows` to all rows; where `rows` is None, to later rows.
+        """Add to the distances of `rows` to all rows; if `rows` is None, of each row to later rows.
 
-        Missing values are left out. Goes on as it is asked how many columns are done.
+        Missing values are left out. Yields the number of columns that each step has added.
         """
 
     @abstractmethod
     def add_weights(self, pairs: Pairs, out: FloatArray) -> None:
-        """Add ``coefficient * difference`` of all pairs to ``out``, one a feature of the table."""
+        """Add ``coefficient * difference`` of all pairs to `out`, an entry a feature."""
 
 
 def build_columns(
@@ -136,21 +136,21 @@ def build_columns(
     numeric = np.flatnonzero(source.kinds != CATEGORICAL)
     if len(numeric):
         low, high, known = _find_extremes(source, n_jobs)
-        place = source.place if isinstance(source, DenseSource) else source.columns
-        varies = high[place[numeric]] > low[place[numeric]]
-        gapped = known[place[numeric]] < source.n_rows
+        position = source.place if isinstance(source, DenseSource) else source.columns
+        varies = high[position[numeric]] > low[position[numeric]]
+        incomplete = known[position[numeric]] < source.n_rows
         for features, rule in (
-            (numeric[varies & ~gapped], None),
-            (numeric[varies & gapped], missing),
+            (numeric[varies & ~incomplete], None),
+            (numeric[varies & incomplete], missing),
         ):
             if len(features):
-                columns = place[features]
+                columns = position[features]
                 tiles = _Tiles(source, columns, low[columns], high[columns], class_order, n_jobs)
                 column_sets.append(NumberColumns(features, tiles, class_order, rule, n_jobs))
     categorical = np.flatnonzero(source.kinds == CATEGORICAL)
     if len(categorical) and not isinstance(source, CSCSource):
         nominal = categorical
-        if isinstance(source, StreamedSource):  # a byte a cell of these is held
+        if isinstance(source, StreamedSource):  # their codes are loaded: one byte a cell
             source, nominal = source.view(categorical).copy_to_memory(), np.arange(len(categorical))
         codes = CodeColumns(source, nominal, class_order, missing, n_jobs)
         codes.features = (
@@ -164,7 +164,7 @@ def build_columns(
 def _find_extremes(
     source: DenseSource | CSCSource | StreamedSource, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return smallest, largest and number of the values of every column of the storage."""
+    """Return the smallest value, the largest and their number, of every column of the storage."""
     if isinstance(source, StreamedSource):
         return _extremes_of_blocks(source)
     width = (source.matrix if isinstance(source, CSCSource) else source.values).shape[1]
@@ -187,9 +187,9 @@ def _extremes_of_blocks(source: StreamedSource) -> tuple[FloatArray, FloatArray,
     width = len(source.store.kinds)
     low, high, known = np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width, np.int64)
 
-    def scan_part(part: DenseSource, places: Any) -> None:
+    def scan_part(part: DenseSource, selection: Any) -> None:
         numeric = np.flatnonzero(part.kinds != CATEGORICAL)
-        columns = source.columns[places][numeric]
+        columns = source.columns[selection][numeric]
         for out, extremes in zip((low, high, known), _find_extremes(part, 1), strict=True):
             out[columns] = extremes[part.place[numeric]]
 
@@ -199,7 +199,14 @@ def _extremes_of_blocks(source: StreamedSource) -> tuple[FloatArray, FloatArray,
 
 # ---- numbers --------------------------------------------------------------------------------
 class _Tiles:
-    """Columns scaled to 0..1, rows x up to `TILE_COLUMNS` of them, round_up with zeros."""
+    """Columns scaled to 0..1: tiles of all rows by up to `TILE_COLUMNS`, padded with zeros."""
+
+    n_jobs: int | None
+    rows: IntArray
+    span: FloatArray
+    low: FloatArray
+    columns: IntArray
+    source: DenseSource | CSCSource | StreamedSource
 
     def __init__(
         self,
@@ -217,11 +224,13 @@ class _Tiles:
         if isinstance(source, StreamedSource):
             memory_budget = min(memory_budget, source.memory // 4)
         at_once = max(1, memory_budget // (8 * source.n_rows * TILE_COLUMNS))
-        self.groups = [blocks[a:b] for a, b in split(len(blocks), at_once)]
+        self.groups: list[list[tuple[int, int]]] = [
+            blocks[a:b] for a, b in split(len(blocks), at_once)
+        ]
         self.cache: list[tuple[Block, FloatArray]] | None = None
 
     def __iter__(self) -> Iterator[list[tuple[Block, FloatArray]]]:
-        """Blocks of columns with their tiles, as many at a time as may be held."""
+        """Yield blocks of columns with their tiles, as many at a time as memory allows."""
         for group in self.groups:
             tiles = self.cache or self._load(group)
             if len(self.groups) == 1:
@@ -242,7 +251,7 @@ class _Tiles:
             (low, high), tile = tiles[k]
             self._read(slice(begin, end), slice(low, high), tile[begin:end, : high - low])
 
-        # a sparse matrix gives its columns whole
+        # columns of a sparse matrix are read whole
         at_once = n if isinstance(self.source, CSCSource) else 1024
         run_blocks(
             fill_tile, [(k, b) for k in range(len(tiles)) for b in split(n, at_once)], self.n_jobs
@@ -254,31 +263,37 @@ class _Tiles:
         assert isinstance(self.source, StreamedSource)
         low, high = block
         part = self.source.take_store_columns(self.columns[low:high])
-        place, known = part.place, (self.low[low:high], self.span[low:high])
+        columns, scaling = part.place, (self.low[low:high], self.span[low:high])
         read = kernels.tile_from_columns if part.feature_major else kernels.tile_from_rows
         values = part.values.T if part.feature_major else part.values
 
         def fill_rows(rows: Block) -> None:
-            taken = self.rows[slice(*rows)]
-            read(values, taken, place, *known, tile[slice(*rows), : high - low])
+            table_rows = self.rows[slice(*rows)]
+            read(values, table_rows, columns, *scaling, tile[slice(*rows), : high - low])
 
         run_blocks(fill_rows, split(self.source.n_rows, 1024), self.n_jobs)
 
     def _read(self, rows: slice, part: slice, out: FloatArray) -> None:
-        taken, columns = self.rows[rows], self.columns[part]
+        table_rows, columns = self.rows[rows], self.columns[part]
         low, span = self.low[part], self.span[part]
         assert not isinstance(self.source, StreamedSource)
         if isinstance(self.source, CSCSource):
-            np.subtract(self.source.matrix[:, columns].toarray()[taken], low, out=out)
+            np.subtract(self.source.matrix[:, columns].toarray()[table_rows], low, out=out)
             out /= span
         elif self.source.feature_major:
-            kernels.tile_from_columns(self.source.values.T, taken, columns, low, span, out)
+            kernels.tile_from_columns(self.source.values.T, table_rows, columns, low, span, out)
         else:
-            kernels.tile_from_rows(self.source.values, taken, columns, low, span, out)
+            kernels.tile_from_rows(self.source.values, table_rows, columns, low, span, out)
 
 
 class NumberColumns(Columns):
-    """Continuous and ordinal columns; `missing` is None where they are complete."""
+    """Continuous and ordinal columns; `missing` is None if no value is missing."""
+
+    n_jobs: int | None
+    missing: str | None
+    class_order: ClassOrder
+    tiles: _Tiles
+    features: IntArray
 
     def __init__(
         self,
@@ -359,7 +374,17 @@ def _take_padded(tile: FloatArray, rows: IntArray) -> FloatArray:
 
 # ---- categories -----------------------------------------------------------------------------
 class CodeColumns(Columns):
-    """Categorical columns: bits of 64 at a time for distances, codes row by row for weights."""
+    """Categorical columns: bits of 64 columns in a word for distances, codes for weights."""
+
+    n_missing: IntArray
+    levels: IntArray
+    most: IntArray
+    place: IntArray
+    features: IntArray
+    n_jobs: int | None
+    missing: str
+    class_order: ClassOrder
+    codes: AnyArray
 
     def __init__(
         self,
@@ -384,14 +409,14 @@ class CodeColumns(Columns):
         )
         place = source.place[features]
         varies = levels[place] > 1
-        # words of columns that need as many bits as each other
+        # columns of one word need similar numbers of bits
         order = np.argsort(most[place[varies]], kind="stable")
         self.features, self.place = features[varies][order], place[varies][order]
         self.most, self.levels, self.n_missing = most, levels, missing_counts
 
     @cached_property
     def _planes(self) -> tuple[WordArray, IntArray]:
-        """Bits of the known cells and of the levels, and where the planes of each word start."""
+        """Bits of the known cells and of the levels, and the first plane of each word."""
         words = split(len(self.place), 64)
         bits = [int(self.most[self.place[high - 1]] - 1).bit_length() for _, high in words]
         starts = np.concatenate([[0], np.cumsum([1 + count for count in bits])])
@@ -451,7 +476,7 @@ class CodeColumns(Columns):
         kernels.expected_codes(self.codes, rows, columns, most, self.class_order.y, expected)
 
 
-# ---- gaps -----------------------------------------------------------------------------------
+# ---- missing values -------------------------------------------------------------------------
 def _columns_per_block(class_order: ClassOrder, missing: str) -> int:
     """Return how many columns fit into a table of expected differences."""
     return max(1, MISSING_BYTES // (8 * class_order.n_groups(missing) * len(class_order.y)))
@@ -460,8 +485,11 @@ def _columns_per_block(class_order: ClassOrder, missing: str) -> int:
 class MissingTerms:
     """Expected differences of missing values in some columns: ``expected[column, class, row]``.
 
-    A row that has a gap itself counts half, since two such rows meet twice.
+    A row whose own value is missing counts half, since two such rows are compared twice.
     """
+
+    n_jobs: int | None
+    features: IntArray
 
     def __init__(
         self, features: IntArray, class_order: ClassOrder, missing: str, n_jobs: int | None
@@ -483,9 +511,10 @@ class MissingTerms:
     def add_distances(
         self, total: FloatArray, across: FloatArray | None, rows: IntArray | None
     ) -> None:
-        """Add to `total` what the missing values of `rows` differ from all rows; None is all.
+        """Add the differences of the missing values of `rows` from all rows to `total`.
 
-        And to `across`, which has a row for all and a column for each of `rows`, the reverse.
+        `rows` None means all. The differences of the missing values of all rows from `rows` are
+        added to `across`, which has a row for every row and a column for each of `rows`.
         """
         all_rows = np.arange(len(self.groups))
         holders, columns = np.nonzero(self.absent.T)
@@ -501,7 +530,7 @@ class MissingTerms:
             run_blocks(strip, split(len(these), STRIP), self.n_jobs)
 
     def add_weights(self, pairs: Pairs, out: FloatArray) -> None:
-        """Do as :meth:`Columns.add_weights`, for the missing values only."""
+        """Add to weights as :meth:`Columns.add_weights` does, for the missing values only."""
         columns, holders = np.nonzero(self.absent)
         starts = _group_starts(columns, len(self.features))
         summed, either = np.zeros(len(self.features)), pairs.by_either_row

@@ -1,8 +1,8 @@
 """Weights of the Relief family on the device: distances, neighbours and differences stay there.
 
-The twin of :func:`featly.core.relief.relief.relief_weights` for numbers without gaps. Distances are
-sums of float64 of the same scaled values, coefficients come from the same rules with the same
-tolerance for ties, and the weights are rounded to the same grid.
+The CUDA counterpart of :func:`featly.core.relief.relief.relief_weights` for numbers without missing
+values. Distances are sums in float64 of the same scaled values, coefficients come from the same
+rules with the same tolerance for ties, and the weights are rounded to the same grid.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,11 +27,11 @@ __all__ = ["relief_weights"]
 
 
 TILE_BYTES = 1 << 29  # of scaled columns that are compared at a time
-TILE_COLUMNS = 1 << 14  # and no more columns than this, so that there is progress to tell
-HELD_SHARE = 3  # all scaled columns are kept where they take up to this fraction of free memory
-SQUARE_SHARE = 4  # and all distances where they take up to this one; else they come in panels
-PART_PAIRS = 2048  # pairs that are summed in one go, if there are no more than ...
-MOST_PARTS = 64  # ... so many times that
+TILE_COLUMNS = 1 << 14  # and no more columns than this, so that progress can be shown
+HELD_SHARE = 3  # scaled columns are cached if they take at most 1 / HELD_SHARE of the free memory
+SQUARE_SHARE = 4  # all distances are made at once if they take at most this fraction; else panels
+PART_PAIRS = 2048  # pairs that are summed in one part, if there are no more than ...
+MOST_PARTS = 64  # ... so many parts
 MOST_ROWS = 65535  # of a grid
 
 
@@ -52,7 +52,7 @@ def relief_weights(
     Parameters are those of :func:`featly.core.relief.relief.relief_weights`, and
 
     panel_bytes : int, optional
-        Of distances that are held at a time; a quarter of what is free by default.
+        Bytes of distances in memory at a time; a quarter of the free memory by default.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def relief_weights(
     position = np.empty(n, np.int64)
     position[class_order.rows] = np.arange(n)
     rows = position if sample is None else position[sample]
-    # every panel has rows from the whole table: what is done when Ctrl-C comes stands for all
+    # every panel has rows from the whole table, so after Ctrl-C the rows done represent all
     n_panels = min(n_wanted, -(-n_wanted * n * 8 // panel_bytes))
     done = 0
 
@@ -102,12 +102,12 @@ class _Columns:
     def __init__(self, source: CudaSource | StreamedCudaSource, class_order: ClassOrder) -> None:
         self.source, self.n_features = source, source.n_features
         extremes = np.empty((3, source.n_features))
-        for places, part in source.parts():
-            extremes[:, places] = device_cuda.to_host(_extremes(part))
+        for selection, part in source.parts():
+            extremes[:, selection] = device_cuda.to_host(_extremes(part))
         low, high, known = extremes
         for feature in np.flatnonzero(known < source.n_rows)[:1]:
             raise device_cuda.NotOnDevice(
-                f"column {feature} has a missing value: gaps are compared on the CPU"
+                f"column {feature} has a missing value: missing values are compared on the CPU"
             )
         self.features = np.flatnonzero(high > low)
         self.low, self.high = low[self.features], high[self.features]
@@ -128,8 +128,8 @@ class _Columns:
             yield from self._cached_tiles
             return
         tiles: list[tuple[Any, Any]] = []
-        for places, part in self.varying.parts():
-            positions = np.arange(len(self.features))[places]
+        for selection, part in self.varying.parts():
+            positions = np.arange(len(self.features))[selection]
             for begin, end in split(len(positions), self.width):
                 tile_positions = positions[begin:end]
                 tile = self._tile(part.view(np.arange(begin, end)), tile_positions)
@@ -166,7 +166,7 @@ class _Columns:
 
 
 def _extremes(part: CudaSource) -> Any:
-    """Return smallest, largest and number of the values of every column, on the device."""
+    """Return the smallest value, the largest and their number, of every column, on the device."""
     T, feature_major, row_step, column_step = column_layout(part.values)
     width = part.n_features
     out = device_cuda.xp().empty((3, width))
@@ -202,7 +202,7 @@ class _Work:
     watched: bool
 
     def add(self, rows: IntArray | None, out: Any, report: Callable[[int], Any]) -> None:
-        """Add the weights of some rows; None is all of them, by the square of distances."""
+        """Add the weights of some rows; None means all of them, by the square of distances."""
         n, p = len(self.class_order.y), len(self.columns.features)
         own_rows = np.arange(n) if rows is None else rows
         xp = device_cuda.xp()
@@ -212,7 +212,7 @@ class _Work:
         for positions, tile in self.columns.tiles():
             sums.add(tile, None if row_index is None else xp.take(tile, row_index, axis=0))
             done += len(positions)
-            if self.watched:  # launches return at once: what is told is to be true
+            if self.watched:  # launches return at once; progress is reported when they are done
                 xp.cuda.get_current_stream().synchronize()
                 report((len(own_rows) - 1) * done // p)
         total = sums.total()
@@ -261,11 +261,13 @@ class _Work:
                 ),
             )
         else:
-            raise device_cuda.NotOnDevice(f"the rule {type(self.rule).__name__} is one of the CPU")
+            raise device_cuda.NotOnDevice(
+                f"the rule {type(self.rule).__name__} is computed on the CPU"
+            )
 
 
 def _collect_pairs(total: Any, own_rows: Any, *, triangle: bool) -> _Pairs:
-    """Collect the pairs of rows that count; in a square those of both directions become one."""
+    """Collect the pairs with a coefficient; in a square, both directions become one pair."""
     xp, (m, n) = device_cuda.xp(), total.shape
     counts = xp.empty(m, np.int32)
     side = (total, np.int32(n), np.int32(triangle))

@@ -1,4 +1,4 @@
-r"""The loops of the Relief family: differences of pairs of rows, summed over columns or over pairs.
+r"""Loops of the Relief family: differences of pairs of rows, summed over columns or over pairs.
 
 .. math::
 
@@ -8,15 +8,15 @@ r"""The loops of the Relief family: differences of pairs of rows, summed over co
     \end{cases}
 
 A tile of numbers is float64[rows, columns], scaled to 0..1, NaN is missing. Codes are uint8 or
-uint16, 0 is missing. Pairs of known values are added up here first, as if gaps did not differ;
-what a gap is expected to differ comes from a table ``expected[column, class of the gap, row]``.
-Rows are sorted by class.
+uint16, 0 is missing. Pairs of known values are added up first, with difference 0 for missing ones.
+The expected difference of a missing value comes from a table ``expected[column, class of the row
+that misses it, other row]``. Rows are sorted by class.
 """
 
 import numpy as np
 
 from featly.core.runtime.jit import kernel, lane_kernel
-from featly.core.runtime.popcount import ones
+from featly.core.runtime.simd import ones
 
 __all__ = [
     "code_extents",
@@ -46,9 +46,10 @@ PANEL = 64  # rows that are compared with a strip of rows while both are in the 
 # ---- reading --------------------------------------------------------------------------------
 @kernel
 def column_extremes(values, first, last, low, high, known):
-    """Find smallest and largest value and their number, of columns ``first:last``.
+    """Find the smallest and the largest value and their number, of columns ``first:last``.
 
-    `values` is float32 or float64[rows, columns]; a column without values keeps what was there.
+    `values` is float32 or float64[rows, columns]. For a column without values, `low` and `high`
+    stay as they are.
     """
     for i in range(values.shape[0]):
         for f in range(first, last):
@@ -73,7 +74,7 @@ def column_extremes_by_column(values, first, last, low, high, known):
 
 @kernel
 def column_extremes_csc(data, starts, n_rows, first, last, low, high, known):
-    """Do the same for a sparse matrix; what is not stored is zero."""
+    """Do the same for a sparse matrix; values that are not stored are zero."""
     for f in range(first, last):
         stored = data[starts[f] : starts[f + 1]]
         known[f] = n_rows - len(stored)
@@ -108,19 +109,19 @@ def tile_from_columns(values, rows, columns, low, span, tile):
 
 @kernel
 def code_extents(codes, first, last, most, levels, n_missing):
-    """Find largest code, number of levels and of missing values of columns ``first:last``."""
-    seen = np.zeros(1 << 16, np.bool_)
+    """Find the largest code, number of levels and of missing values, columns ``first:last``."""
+    occurs = np.zeros(1 << 16, np.bool_)
     for f in range(first, last):
         largest, n_levels, n_absent = np.int64(0), np.int64(0), np.int64(0)
         for i in range(codes.shape[1]):
             code = np.int64(codes[f, i])
             largest = max(largest, code)
             n_absent += code == 0
-            seen[code] = True
-        seen[0] = False
-        for code in range(largest + 1):
-            n_levels += seen[code]
-            seen[code] = False
+            occurs[code] = True
+        occurs[0] = False
+        for level in range(largest + 1):
+            n_levels += occurs[level]
+            occurs[level] = False
         most[f], levels[f], n_missing[f] = largest, n_levels, n_absent
 
 
@@ -236,18 +237,18 @@ def plane_distances(planes, starts, rows, first, last, triangle, total):
                 out[j] += ones(difference[j] & other[j] & own)
 
 
-# ---- gaps -----------------------------------------------------------------------------------
+# ---- missing values -------------------------------------------------------------------------
 @kernel
 def expected_numbers(values, order, y, expected):
-    """Compute what a missing value of each class is expected to differ from every row.
+    """Compute the expected difference of a missing value of each class from every row.
 
     `values` is float64[columns, rows], `order` its rows from the smallest value to the largest,
-    gaps last. Fills ``expected[column, class, row]``. A row with a gap has half of what two gaps
-    are expected to differ, since two such rows meet twice. In a class without values a gap may be
-    any value.
+    missing last. Fills ``expected[column, class, row]``. If the value of the row is missing too,
+    half of the expected difference is filled in, since two such rows are compared twice. In a class
+    without values, a missing value is taken to be any value of the column.
     """
     n, n_classes = len(y), expected.shape[1]
-    # the last is all classes
+    # the last entry stands for all classes
     count, summed = np.empty(n_classes + 1), np.empty(n_classes + 1)
     below, lower = np.empty(n_classes + 1), np.empty(n_classes + 1)
     between = np.empty((n_classes, n_classes + 1))
@@ -283,7 +284,7 @@ def expected_numbers(values, order, y, expected):
 
 @kernel
 def expected_codes(codes, rows, columns, n_levels, y, expected):
-    """Do the same for categorical columns: 1 less the share of the row's level in the class."""
+    """Do the same for categorical columns: 1 minus the share of the row's level in the class."""
     n, n_classes = len(y), expected.shape[1]
     levels = np.empty(n, np.int64)
     share = np.empty((n_classes + 1, n_levels + 1))
@@ -319,7 +320,7 @@ def expected_codes(codes, rows, columns, n_levels, y, expected):
 
 @kernel
 def missing_distances(expected, starts, missing, y, rows, first, last, total):
-    """Add what the missing values of ``rows[first:last]`` are expected to differ from all.
+    """Add the expected differences of the missing values of ``rows[first:last]`` from all rows.
 
     Row i has its missing values in the columns ``missing[starts[i]:starts[i + 1]]``.
     """
@@ -344,7 +345,7 @@ def number_weights(tile, first, last, starts, others, coefficients, rows, out):
         a = tile[rows[r], first:last]
         pair, end = starts[r], starts[r + 1]
         while pair < end:
-            # three at a time, since a sum is read and written for each time
+            # three at a time, so that each sum is read and written a third as often
             b = tile[others[pair], first:last]
             c = tile[others[min(pair + 1, end - 1)], first:last]
             d = tile[others[min(pair + 2, end - 1)], first:last]
@@ -377,10 +378,10 @@ def code_weights(tile, starts, others, coefficients, rows, out):
 def missing_weights(
     expected, starts, missing, y, pair_starts, others, coefficients, first, last, out
 ):
-    """Add what the missing values of columns ``first:last`` are expected to differ.
+    """Add ``coefficient * expected difference`` of the missing values of columns ``first:last``.
 
     Column f has its missing values in the rows ``missing[starts[f]:starts[f + 1]]``; every pair is
-    listed with both its rows.
+    listed with both rows.
     """
     for f in range(first, last):
         for cell in range(starts[f], starts[f + 1]):

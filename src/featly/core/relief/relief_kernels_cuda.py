@@ -1,6 +1,6 @@
-"""CUDA kernels of the Relief family: scaling, the rules, pairs, and weights.
+"""CUDA kernels of the Relief family: scaling, rules, pairs and weights.
 
-Row i of a table of distances is turned into coefficients in place, as by the rules of
+The distances of a row are turned into coefficients in place, as by the rules of
 :mod:`featly.core.relief.relief`; a block works on a row. Counts are added in any order,
 floating-point sums in a fixed one.
 """
@@ -13,7 +13,7 @@ __all__ = ["COLUMNS", "PAIRS", "RULES"]
 COLUMNS = (
     TYPE_NAMES
     + r"""
-// smallest, largest and number of the values of columns: [3][width]
+// the smallest value, the largest and their number, of every column: [3][width]
 extern "C" __global__ void extremes_rows(
     const VALUE* __restrict__ x, long long row_step, long long column_step,
     const int* __restrict__ columns, int width, int n_rows, double* __restrict__ out)
@@ -85,15 +85,15 @@ extern "C" __global__ void scale_rows(
 {
     int j = blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= step) return;
-    bool there = j < width;
-    const VALUE* column = x + (there ? columns[j] : 0) * column_step;
-    double least = there ? low[j] : 0.0, span = there ? high[j] - low[j] : 1.0;
+    bool inside = j < width;
+    const VALUE* column = x + (inside ? columns[j] : 0) * column_step;
+    double least = inside ? low[j] : 0.0, span = inside ? high[j] - low[j] : 1.0;
     for (int i = blockIdx.y; i < n_rows; i += gridDim.y)
         out[(long long)i * step + j] =
-            there ? ((double)column[rows[i] * row_step] - least) / span : 0.0;
+            inside ? ((double)column[rows[i] * row_step] - least) / span : 0.0;
 }
 
-// the same of a table by columns, turned in shared memory
+// the same for a table by columns, transposed in shared memory
 extern "C" __global__ void scale_columns(
     const VALUE* __restrict__ x, long long row_step, long long column_step,
     const int* __restrict__ columns, int width, const int* __restrict__ rows, int n_rows,
@@ -128,8 +128,8 @@ RULES = r"""
 #define NEAR 1e-10
 #define INFINITE __longlong_as_double(0x7ff0000000000000LL)
 
-// all of these are called by all threads of a block, and give all the same
-__device__ int counted(int mine)
+// each of these functions is called by all threads of a block and returns the same to all
+__device__ int add_counts(int mine)
 {
     __shared__ int sums[THREADS];
     __syncthreads();
@@ -142,7 +142,7 @@ __device__ int counted(int mine)
     return sums[0];
 }
 
-__device__ double summed(double mine)
+__device__ double add_up(double mine)
 {
     __shared__ double sums[THREADS];
     __syncthreads();
@@ -155,18 +155,18 @@ __device__ double summed(double mine)
     return sums[0];
 }
 
-__device__ double least(double mine)
+__device__ double smallest(double mine)
 {
-    __shared__ double found[THREADS];
+    __shared__ double values[THREADS];
     __syncthreads();
-    found[threadIdx.x] = mine;
+    values[threadIdx.x] = mine;
     for (int apart = THREADS / 2; apart > 0; apart >>= 1) {
         __syncthreads();
-        if (threadIdx.x < apart && found[threadIdx.x + apart] < found[threadIdx.x])
-            found[threadIdx.x] = found[threadIdx.x + apart];
+        if (threadIdx.x < apart && values[threadIdx.x + apart] < values[threadIdx.x])
+            values[threadIdx.x] = values[threadIdx.x + apart];
     }
     __syncthreads();
-    return found[0];
+    return values[0];
 }
 
 __device__ int class_of(int row, const int* bounds)
@@ -176,12 +176,12 @@ __device__ int class_of(int row, const int* bounds)
     return c;
 }
 
-// the count-th smallest of distances, which are not negative: eight bits of them at a time
+// the count-th smallest of distances, which are not negative: a radix search, eight bits at a time
 __device__ double kth(const double* row, int size, int count)
 {
     __shared__ int bins[256];
     __shared__ int chosen, left;
-    unsigned long long found = 0, known = 0;
+    unsigned long long prefix = 0, known = 0;
     __syncthreads();
     if (threadIdx.x == 0) left = count;
     for (int shift = 56; shift >= 0; shift -= 8) {
@@ -189,7 +189,7 @@ __device__ double kth(const double* row, int size, int count)
         __syncthreads();
         for (int j = threadIdx.x; j < size; j += THREADS) {
             unsigned long long bits = (unsigned long long)__double_as_longlong(row[j]);
-            if ((bits & known) == found) atomicAdd(&bins[(bits >> shift) & 255], 1);
+            if ((bits & known) == prefix) atomicAdd(&bins[(bits >> shift) & 255], 1);
         }
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -198,13 +198,13 @@ __device__ double kth(const double* row, int size, int count)
             chosen = bin;
         }
         __syncthreads();
-        found |= (unsigned long long)chosen << shift;
+        prefix |= (unsigned long long)chosen << shift;
         known |= 255ULL << shift;
     }
-    return __longlong_as_double((long long)found);
+    return __longlong_as_double((long long)prefix);
 }
 
-// distances to coefficients that sum to the factor: `count` rows, equals at the end share
+// distances to coefficients that sum to the factor: `count` rows, the last ties share
 __device__ void share_out(double* row, int size, double farthest, int count, double factor)
 {
     double nearer = farthest * (1 - NEAR), limit = farthest * (1 + NEAR);
@@ -213,8 +213,8 @@ __device__ void share_out(double* row, int size, double farthest, int count, dou
         ahead += row[j] < nearer;
         level += row[j] >= nearer && row[j] <= limit;
     }
-    ahead = counted(ahead);
-    level = counted(level);
+    ahead = add_counts(ahead);
+    level = add_counts(level);
     double each = count > 0 ? factor / count : 0.0;
     double last = count > 0 ? each * (count - ahead) / level : 0.0;
     for (int j = threadIdx.x; j < size; j += THREADS) {
@@ -241,29 +241,30 @@ extern "C" __global__ void nearest(
     }
 }
 
-// ReliefF as Weka chooses, a row a thread: a row takes the place of the first of the farthest
+// ReliefF as in Weka, a thread a row: a nearer row replaces the first of the farthest so far
 extern "C" __global__ void nearest_first_come(
     double* total, int n, int m, const int* __restrict__ own, const int* __restrict__ bounds,
     int n_classes, const double* __restrict__ share, int k, double* distances, int* choices)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= m) return;
-    double* kept = distances + (long long)i * k;
+    double* distance = distances + (long long)i * k;
     int* chosen = choices + (long long)i * k;
     int hits = class_of(own[i], bounds);
     for (int c = 0; c < n_classes; c++) {
         double* row = total + (long long)i * n + bounds[c];
         int count = bounds[c + 1] - bounds[c], itself = own[i] - bounds[c];
-        int size = 0, place = 0;
+        int size = 0, slot = 0;
         for (int j = 0; j < count; j++) {
-            if (j == itself || (size == k && row[j] >= kept[place] * (1 - NEAR))) continue;
-            if (size < k) place = size++;
-            kept[place] = row[j];
-            chosen[place] = j;
+            if (j == itself || (size == k && row[j] >= distance[slot] * (1 - NEAR))) continue;
+            if (size < k) slot = size++;
+            distance[slot] = row[j];
+            chosen[slot] = j;
             double farthest = 0.0;
-            for (int q = 0; q < size; q++) farthest = kept[q] > farthest ? kept[q] : farthest;
-            place = 0;
-            while (kept[place] < farthest * (1 - NEAR)) place++;
+            for (int q = 0; q < size; q++)
+                farthest = distance[q] > farthest ? distance[q] : farthest;
+            slot = 0;
+            while (distance[slot] < farthest * (1 - NEAR)) slot++;
         }
         double factor = c == hits ? -1.0 : share[c] / (1 - share[hits]);
         for (int j = 0; j < count; j++) row[j] = 0.0;
@@ -285,12 +286,12 @@ extern "C" __global__ void nearest_of_all(
         if (begin <= j && j < end) hit = d < hit ? d : hit;
         else miss = d < miss ? d : miss;
     }
-    hit = least(hit);
-    double limit = least(miss) * (1 + NEAR);
+    hit = smallest(hit);
+    double limit = smallest(miss) * (1 + NEAR);
     int level = 0;
     for (int j = threadIdx.x; j < n; j += THREADS)
         level += !(begin <= j && j < end) && row[j] <= limit;
-    level = counted(level);
+    level = add_counts(level);
     for (int j = threadIdx.x; j < n; j += THREADS)
         if (!(begin <= j && j < end)) row[j] = row[j] <= limit ? 1.0 / level : 0.0;
     share_out(row + begin, end - begin, hit, min(1, end - begin - 1), -1.0);
@@ -306,32 +307,32 @@ extern "C" __global__ void near_rows(
     __syncthreads();
     double mean = 0.0;
     for (int j = threadIdx.x; j < n; j += THREADS) mean += row[j];
-    mean = summed(mean) / (n - 1);
+    mean = add_up(mean) / (n - 1);
     double spread = 0.0;
     for (int j = threadIdx.x; j < n; j += THREADS) spread += (row[j] - mean) * (row[j] - mean);
-    double variance = summed(spread) - mean * mean;  // less that of the row itself
+    double variance = add_up(spread) - mean * mean;  // without the term of the row itself
     double limit = mean - sqrt((variance > 0.0 ? variance : 0.0) / (n - 1)) / 2;
     if (threadIdx.x == 0) row[itself] = INFINITE;
     __syncthreads();
     limit *= 1 - NEAR;
-    double met = 0.0;
+    double share_met = 0.0;
     for (int c = 0; c < n_classes; c++) {
         int count = 0;
         for (int j = bounds[c] + threadIdx.x; j < bounds[c + 1]; j += THREADS)
             count += row[j] < limit;
-        count = counted(count);
-        if (count > 0 && c != hits) met += share[c];
+        count = add_counts(count);
+        if (count > 0 && c != hits) share_met += share[c];
         double each = (c == hits ? -1.0 : share[c]) / (count > 1 ? count : 1);
         for (int j = bounds[c] + threadIdx.x; j < bounds[c + 1]; j += THREADS)
             row[j] = row[j] < limit ? each : 0.0;
     }
     __syncthreads();
     for (int j = threadIdx.x; j < n; j += THREADS)
-        if (met > 0.0 && !(bounds[hits] <= j && j < bounds[hits + 1])) row[j] /= met;
+        if (share_met > 0.0 && !(bounds[hits] <= j && j < bounds[hits + 1])) row[j] /= share_met;
 }
 """
 
-# ---- pairs and what columns differ between them -------------------------------------------------
+# ---- pairs, and the differences of columns between them -----------------------------------------
 PAIRS = r"""
 #define THREADS 256
 
@@ -341,15 +342,15 @@ __device__ double coefficient(const double* total, int n, int triangle, int i, i
     return triangle ? mine + total[(long long)j * n + i] : mine;
 }
 
-// counts[i]: coefficients of row i that are not 0; in a square both directions are one pair
+// counts[i]: number of coefficients of row i that are not 0; in a square both directions are one
 extern "C" __global__ void count_pairs(
     const double* __restrict__ total, int n, int triangle, int* __restrict__ counts)
 {
     __shared__ int sums[THREADS];
-    int i = blockIdx.x, found = 0;
+    int i = blockIdx.x, mine = 0;
     for (int j = (triangle ? i + 1 : 0) + threadIdx.x; j < n; j += THREADS)
-        found += coefficient(total, n, triangle, i, j) != 0.0;
-    sums[threadIdx.x] = found;
+        mine += coefficient(total, n, triangle, i, j) != 0.0;
+    sums[threadIdx.x] = mine;
     for (int apart = THREADS / 2; apart > 0; apart >>= 1) {
         __syncthreads();
         if (threadIdx.x < apart) sums[threadIdx.x] += sums[threadIdx.x + apart];
@@ -357,7 +358,7 @@ extern "C" __global__ void count_pairs(
     if (threadIdx.x == 0) counts[i] = sums[0];
 }
 
-// list them, row after row, in the order of the rows
+// list the coefficients that are not 0, row by row
 extern "C" __global__ void collect_pairs(
     const double* __restrict__ total, int n, int triangle, const int* __restrict__ own,
     const long long* __restrict__ starts, int* __restrict__ firsts, int* __restrict__ others,
@@ -365,24 +366,24 @@ extern "C" __global__ void collect_pairs(
 {
     __shared__ int before[THREADS / 32 + 1];
     int i = blockIdx.x, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    long long place = starts[i];
+    long long position = starts[i];
     for (int begin = triangle ? i + 1 : 0; begin < n; begin += THREADS) {
         int j = begin + threadIdx.x;
         double c = j < n ? coefficient(total, n, triangle, i, j) : 0.0;
-        unsigned there = __ballot_sync(0xffffffffu, c != 0.0);
-        if (lane == 0) before[warp + 1] = __popc(there);
+        unsigned counts_here = __ballot_sync(0xffffffffu, c != 0.0);
+        if (lane == 0) before[warp + 1] = __popc(counts_here);
         if (threadIdx.x == 0) before[0] = 0;
         __syncthreads();
         if (threadIdx.x == 0)
             for (int w = 0; w < THREADS / 32; w++) before[w + 1] += before[w];
         __syncthreads();
         if (c != 0.0) {
-            long long at = place + before[warp] + __popc(there & ((1u << lane) - 1));
+            long long at = position + before[warp] + __popc(counts_here & ((1u << lane) - 1));
             firsts[at] = own[i];
             others[at] = j;
             coefficients[at] = c;
         }
-        place += before[THREADS / 32];
+        position += before[THREADS / 32];
         __syncthreads();
     }
 }

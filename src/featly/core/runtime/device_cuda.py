@@ -1,7 +1,7 @@
-"""The device: whether there is one, arrays to it and back, its memory, its kernels.
+"""Access to a CUDA device: whether there is one, copies of arrays, memory and kernels.
 
-CuPy is imported at the first use. Large arrays travel through two pinned buffers, of which one is
-filled while the other is on its way: from ordinary memory the driver moves a tenth as much.
+CuPy is imported at the first use. Large arrays are copied through two pinned buffers, of which one
+is filled while the other is on its way: from ordinary memory a copy takes ten times as long.
 """
 
 import functools
@@ -34,19 +34,19 @@ __all__ = [
 
 STAGE = 1 << 25  # bytes of a pinned buffer
 PIECE = 1 << 22  # bytes that one thread copies at a time
-SMALL = 1 << 20  # bytes up to which an array goes in one piece
+SMALL = 1 << 20  # bytes up to which an array is copied in one piece
 REMEDY = "give memory_limit=..., or device='cpu'"
 
 
-class NotOnDevice(Exception):  # noqa: N818  not an error of the user's: the CPU does it
-    """The computation is not done on a device; the reason is the message.
+class NotOnDevice(Exception):  # noqa: N818  not an error: the computation runs on the CPU
+    """The computation is not done on a device; the message is the reason.
 
-    Whoever chooses between the device and the CPU takes the CPU, or says so where a device was
-    demanded.
+    The code that chooses between the device and the CPU then takes the CPU, or raises a DeviceError
+    if the user chose the device.
 
     Examples
     --------
-    >>> str(NotOnDevice("missing='spread' is run_where_best on the CPU"))
+    >>> str(NotOnDevice("missing='spread' is computed on the CPU"))
     "missing='spread' is computed on the CPU"
     """
 
@@ -57,7 +57,7 @@ def is_available() -> bool:
 
 
 def xp() -> Any:
-    """Return the module CuPy, or raise an error that says what is missing."""
+    """Return the module CuPy, or raise a DeviceError that says why it cannot be used."""
     reason = _unavailable_reason()
     if reason is not None:
         raise DeviceError(reason)
@@ -119,10 +119,10 @@ def take_device_columns(X: Any, columns: AnyArray) -> Any:
 
 
 def as_device(X: Any) -> Any:
-    """Return the array on the device.
+    """Return an array on the device.
 
-    One of CuPy is returned as it is, a tensor of torch on the device is looked at without a copy,
-    anything else is copied there, in the order of memory that it has.
+    A CuPy array is returned as it is. A torch tensor on the device shares its memory with the
+    result. Anything else is copied to the device, in its own order of memory.
     """
     cupy = xp()
     if isinstance(X, cupy.ndarray):
@@ -131,10 +131,10 @@ def as_device(X: Any) -> Any:
         return _require_current_device(_from_tensor(cupy, X.detach()))
     array = np.asarray(X)
     if array.dtype.kind not in "biuf":
-        raise DeviceError(f"an array of {array.dtype} cannot lie on the device: numbers can")
-    turned = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+        raise DeviceError(f"an array of {array.dtype} cannot lie on the device: give numbers")
+    by_columns = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
     with translate_memory_errors(array.nbytes):
-        if turned:
+        if by_columns:
             return _upload(cupy, array.T).T
         return _upload(cupy, array)
 
@@ -150,7 +150,7 @@ def _require_current_device(array: Any) -> Any:
 
 
 def _from_tensor(cupy: Any, tensor: Any) -> Any:
-    if str(tensor.dtype) == "torch.bool":  # which not every version hands over
+    if str(tensor.dtype) == "torch.bool":  # not every version exports it by DLPack
         return cupy.from_dlpack(tensor.view(sys.modules["torch"].uint8)).view(cupy.bool_)
     return cupy.from_dlpack(tensor)
 
@@ -177,7 +177,7 @@ def _upload(cupy: Any, array: AnyArray) -> Any:
 
 
 def to_host(array: Any) -> AnyArray:
-    """Return a NumPy array with what a CuPy array holds, quickly also where that is much."""
+    """Copy a CuPy array to a NumPy array, a large one through pinned buffers."""
     cupy = xp()
     if array.nbytes <= SMALL or array.ndim == 0:
         return np.asarray(cupy.asnumpy(array))
@@ -206,15 +206,18 @@ def _finish_copy(target: AnyArray, staged: AnyArray, done: Any) -> None:
 
 
 def _pieces(array: AnyArray, size: int) -> list[tuple[int, int]]:
-    """Return ranges of the first axis that are of at most so many bytes, or of one entry."""
+    """Return ranges of the first axis of at most `size` bytes, or of one entry."""
     row_bytes = array.nbytes // max(1, len(array))
     if row_bytes > STAGE:
-        raise DeviceError(f"a row of {row_bytes} bytes does not fit into the pinned buffer: turn X")
+        raise DeviceError(
+            f"a row of {row_bytes} bytes is larger than the pinned buffer of {STAGE} bytes: "
+            "give X in feature-major order, np.asfortranarray(X)"
+        )
     return split(len(array), max(1, size // max(1, row_bytes)))
 
 
 def _copy(target: AnyArray, values: AnyArray) -> None:
-    """Copy by several threads: one alone does not fill the bus."""
+    """Copy by several threads: a single one does not use the full bandwidth."""
 
     def copy_piece(piece: tuple[int, int]) -> None:
         target[slice(*piece)] = values[slice(*piece)]
@@ -222,7 +225,7 @@ def _copy(target: AnyArray, values: AnyArray) -> None:
     run_blocks(copy_piece, _pieces(values, PIECE))
 
 
-_staging = threading.Lock()  # the buffers are those of the process
+_staging = threading.Lock()  # the process has one pair of buffers
 
 
 @functools.cache
@@ -238,7 +241,7 @@ def _wait() -> None:
 
 
 def free_bytes() -> int:
-    """Return the bytes that may still be allocated, those in CuPy's pool counted."""
+    """Return the bytes that may still be allocated, free memory in CuPy's pool included."""
     cupy = xp()
     pool = cupy.get_default_memory_pool()
     free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
@@ -248,16 +251,15 @@ def free_bytes() -> int:
 
 @contextmanager
 def translate_memory_errors(n_bytes: int | None = None) -> Iterator[None]:
-    """Turn CuPy's error of memory into a :class:`DeviceError`, for the length of a ``with``."""
+    """Turn CuPy's out-of-memory error into a :class:`DeviceError`, for the length of a ``with``."""
     cupy = xp()
     try:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
         needed = _format_gigabytes(n_bytes) if n_bytes else _first_line(error)
         raise DeviceError(
-            f"the device has too little memory: {needed} asked for, "
-            f"{_format_gigabytes(free_bytes())} "
-            f"free: {REMEDY}"
+            f"the device has too little memory: {needed} are needed, "
+            f"{_format_gigabytes(free_bytes())} are free: {REMEDY}"
         ) from error
 
 
@@ -268,8 +270,8 @@ def _format_gigabytes(count: int) -> str:
 def kernel(source: str, name: str, **defines: int | str) -> Any:
     """Return a kernel in CUDA C, compiled once for every set of defines.
 
-    The source must declare it ``extern "C" __global__``. CuPy keeps what it compiled in a folder
-    of the user's, so that the next process does not compile.
+    The source must declare it ``extern "C" __global__``. CuPy caches compiled kernels in a folder
+    of the user, so that the next process does not compile them.
     """
     return _compile_kernel(source, name, tuple(sorted(defines.items())))
 

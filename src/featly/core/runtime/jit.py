@@ -1,4 +1,4 @@
-"""Rules of compiled code, in one decorator.
+"""Decorators for compiled code, with a cache that notices every edit.
 
 numba caches a compiled kernel beside a stamp of its own file. It does not notice an edited helper
 in another file. So the kernels of a module are cached in a folder that is named after a hash of
@@ -6,7 +6,7 @@ the module and of everything in ``core`` that it imports, directly or not. An ed
 kernels that can depend on it, and no others. Where no folder can be written, kernels compile in
 memory.
 
-``FEATLY_CACHE_DIR`` names another place for the cache.
+The environment variable ``FEATLY_CACHE_DIR`` names another folder for the cache.
 """
 
 import functools
@@ -21,7 +21,14 @@ from typing import Any
 import numba
 from numba import config
 
-__all__ = ["cache_folder", "has_compiled_kernels", "import_closure", "kernel", "lane_kernel"]
+__all__ = [
+    "cache_folder",
+    "has_compiled_kernels",
+    "import_closure",
+    "intrinsic",
+    "kernel",
+    "lane_kernel",
+]
 
 _CORE = Path(__file__).parents[1]
 _PREFIX = "featly.core"
@@ -35,13 +42,13 @@ _IMPORT = re.compile(
 
 
 def cache_folder(module: Path) -> str | None:
-    """Return the folder of compiled kernels of this very code, or None if none can be written."""
+    """Return the folder of the kernels compiled from a module, or None if none can be written."""
     root = _cache_root()
     return str(root / _folder_name(module)) if _is_writable(root) else None
 
 
 def has_compiled_kernels() -> bool:
-    """Return whether a kernel of the code as it is now lies in the cache."""
+    """Return whether the cache holds a kernel of the code as it is now."""
     root = _cache_root()
     return any(
         True
@@ -74,9 +81,9 @@ def _named_files(package: str | None, names: str | None, module: str | None) -> 
     """Yield the files that the parts of one import statement may mean."""
     dotted = [package or module or ""]
     dotted += [f"{package}.{name}" for name in re.findall(r"\w+", names or "")]
-    for path in dotted:
-        place = _CORE.joinpath(*path.removeprefix(_PREFIX).split("."))
-        candidates = (place.with_suffix(".py"), place / "__init__.py")
+    for name in dotted:
+        path = _CORE.joinpath(*name.removeprefix(_PREFIX).split("."))
+        candidates = (path.with_suffix(".py"), path / "__init__.py")
         yield from (file for file in candidates if file.is_file())
 
 
@@ -131,7 +138,7 @@ def kernel(function: Callable[..., Any], *, lanes: bool = False) -> Callable[...
     """
     module = Path(function.__code__.co_filename)
     folder = cache_folder(module) if module.is_file() else None
-    # numba chooses the place of a cache when the function is decorated, from a global setting
+    # numba chooses the folder of a cache when the function is decorated, from a global setting
     before = config.CACHE_DIR  # type: ignore[attr-defined]
     config.CACHE_DIR = folder or ""  # type: ignore[attr-defined]
     try:
@@ -152,3 +159,13 @@ def lane_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     columns still get equal bits, which a test asserts.
     """
     return kernel(function, lanes=True)
+
+
+def intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that kernels call and that writes its own LLVM code.
+
+    It is numba's decorator, typed as callers use it: without the first argument, the typing
+    context.
+    """
+    decorated: Callable[..., Any] = numba.extending.intrinsic(function)
+    return decorated

@@ -1,7 +1,7 @@
-"""Fixed blocks of work in a thread pool.
+"""Blocks of work in a thread pool.
 
-The boundaries of the blocks depend on the data alone and results come back in the order of the
-blocks, so the number of threads changes the time and nothing else. Kernels release the GIL.
+The boundaries of the blocks depend on the data alone, and results come back in the order of the
+blocks, so the number of threads changes only the time. Kernels release the GIL.
 """
 
 import functools
@@ -19,24 +19,24 @@ from featly.basics.errors import ParameterError
 
 __all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
 
-POOL = "featly-blocks"  # what its threads are called
+POOL = "featly-blocks"  # the names of its threads begin with this
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def n_threads(n_jobs: int | None = None) -> int:
-    """Return how many threads `n_jobs` means here.
+    """Return the number of threads that `n_jobs` stands for.
 
-    None and -1 are all the cores this process may use (CPU affinity and container limits
-    counted), but 1 inside a joblib worker, which has been given one core; -2 is one fewer.
+    None and -1 are all the cores that this process may use (CPU affinity and container limits
+    counted); -2 is one fewer. Inside a joblib worker, which has one core, None is 1.
     """
     import joblib
 
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
         raise ParameterError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
     if n_jobs == 0:
-        raise ParameterError("n_jobs=0 leaves nobody to do the work: use 1 or more, -1 or None")
+        raise ParameterError("n_jobs=0 is no number of threads: give 1 or more, -1 or None")
     if n_jobs is None:
         if joblib.parallel.mp.parent_process() is not None:
             return 1
@@ -50,7 +50,7 @@ def n_threads(n_jobs: int | None = None) -> int:
 def _cores() -> int:
     import joblib
 
-    return joblib.cpu_count()  # reads files of the system: too slow to ask in every round
+    return int(joblib.cpu_count())  # reads files of the system: too slow for every round
 
 
 def split(count: int, size: int) -> list[tuple[int, int]]:
@@ -70,10 +70,10 @@ def run_blocks(
     """Return ``[function(block) for block in blocks]``, computed by threads.
 
     An exception, Ctrl-C included, cancels the blocks not yet begun and is raised here. Inside a
-    block of other work, blocks are done one after the other: threads that wait for each other
-    would wait for ever.
+    block of other work, blocks run one after the other: threads that wait for each other would
+    wait for ever.
     """
-    # asking joblib takes longer than a small block
+    # n_threads takes longer than a small block
     alone = (n_jobs is None and len(blocks) <= 1) or _within_pool()
     workers = 1 if alone else min(n_threads(n_jobs), len(blocks))
     if workers <= 1:
@@ -89,11 +89,11 @@ def run_blocks(
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread for the length of a ``with``, nested and in several threads too.
+    """Limit BLAS to one thread for the length of a ``with``, nested and in several threads too.
 
-    BLAS threads beside the pool's spin against each other, and their number changes sums. The
-    limit belongs to the process, so the first to enter sets it and the last to leave lifts it;
-    with threadpoolctl's own context, two threads that overlap can leave it set for ever.
+    BLAS threads compete with those of the pool, and their number changes sums. The limit holds
+    for the process, so the first ``with`` to begin sets it and the last to end lifts it. With
+    threadpoolctl's own context, two threads that overlap can leave the limit set for ever.
     """
     global _depth, _originals
     with _lock:
@@ -126,7 +126,7 @@ def _blas_libraries() -> list[Any]:
 
 def _set_threads(library: Any, count: int) -> None:
     library.set_num_threads(count)
-    # the thread that sets OpenBLAS's number keeps the right to, unless it gives it back
+    # in OpenBLAS only the thread that set the number may set it again, until it is released
     release = getattr(type(library), "clear_controlling_thread", None)
     if release is not None:
         release()
@@ -138,5 +138,5 @@ def _within_pool() -> bool:
 
 @functools.lru_cache(maxsize=4)
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
-    # one pool a process: a forked child must not wait for threads that only its parent has
+    # one pool a process: the threads of a parent do not exist in a forked child
     return ThreadPoolExecutor(workers, thread_name_prefix=POOL)

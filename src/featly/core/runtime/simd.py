@@ -1,12 +1,13 @@
-"""Eight columns side by side: the few instructions that the compiler does not find by itself.
+"""Instructions that the compiler does not find by itself: bits counted, columns in lanes.
 
 A *lane group* is eight 64-bit words that lie together, one of each of eight columns. The functions
-here work on lane groups in flat arrays, given by the position of their first word, and are for use
-inside kernels only. They are written as LLVM vectors, which become AVX-512 registers where the
-processor has them (counting bits is one instruction there) and smaller ones where not.
+here are for use inside kernels only. All but :func:`ones` work on lane groups in flat arrays, given
+by the position of their first word. They are written as LLVM vectors, which become AVX-512
+registers where the processor has them (counting bits is one instruction there) and smaller ones
+elsewhere.
 
 As plain loops the same code is two to five times slower: the compiler cannot know that arrays do
-not overlap, and it looks up tables by gather instructions, which lose against single loads.
+not overlap, and it looks up tables by gather instructions, which are slower than single loads.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from featly.core.runtime.jit import intrinsic
 
 __all__ = [
     "LANES",
@@ -27,6 +29,7 @@ __all__ = [
     "equal_mask",
     "look_up",
     "look_up_pairs",
+    "ones",
     "prefetch",
     "subtract_groups",
     "sum_bits",
@@ -78,23 +81,34 @@ def _count_bits(builder: Any, group: Any) -> Any:
 
 def _broadcast(builder: Any, value: Any, vector: ir.VectorType = _GROUP) -> Any:
     """Return a vector of one value."""
-    nothing = ir.Constant(vector, ir.Undefined)
-    first = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, nothing, zeros)
+    return builder.shuffle_vector(first, undefined, zeros)
 
 
 def _zero_variable(builder: Any, vector: Any = _GROUP) -> Any:
     """Make a variable that starts at zero, and that the compiler keeps in a register."""
-    variable = cgutils.alloca_once(builder, vector)
+    allocate: Callable[..., Any] = cgutils.alloca_once  # numba does not annotate it
+    variable = allocate(builder, vector)
     builder.store(ir.Constant(vector, [0] * LANES if vector is _GROUP else 0), variable)
     return variable
 
 
 # ---- counting -------------------------------------------------------------------------------
+@intrinsic
+def ones(typing: Any, word: Any) -> Any:
+    """Return the number of ones of a uint64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
 @dataclass(frozen=True)
 class _Planes:
-    """Arguments of a count, in LLVM."""
+    """LLVM values of the arguments of a count."""
 
     planes: Any
     at: Any
@@ -108,7 +122,7 @@ class _Planes:
     last: Any
 
     def tile(self, builder: Any, first: Any, n_planes: int, n_others: int) -> None:
-        """Count the planes against some of the others from `first` on, all in registers."""
+        """Count the planes against `n_others` other planes from `first` on, all in registers."""
         add, take, times = builder.add, builder.sub, builder.mul
 
         def multiples(start: Any, step: Any, count: int) -> list[Any]:
@@ -152,8 +166,8 @@ def _make_count(n_planes: int) -> Callable[..., Any]:
     ``count(planes, at, others, n_others, n_words, low, high, counts, row, length, last)``: planes
     of `n_words` groups begin at `at`, those of the other column are `n_others` times `n_words`
     words; words ``low:high`` are counted. In `counts`, rows of `length` words follow each other.
-    The counts go into the rows from `row` on, are taken off the last group of each row, and off
-    the row at `last`: what then remains there are the counts of the levels without a plane.
+    The counts are written into the rows from `row` on. They are subtracted from the last group of
+    each row and from the row at `last`, which then hold the counts of the levels without a plane.
     """
 
     @intrinsic
@@ -223,7 +237,7 @@ def look_up(
             first = builder.add(at, builder.mul(loop.index, _constant(LANES)))
             for lane, total in enumerate(totals):
                 count = builder.load(builder.gep(counts, [builder.add(first, _constant(lane))]))
-                # atomic, which costs nothing, only so that it is not made a part of a gather
+                # an atomic load costs nothing and keeps the compiler from making it a gather
                 entry = builder.load_atomic(builder.gep(table, [count]), "monotonic", 8)
                 builder.store(builder.add(builder.load(total), entry), total)
         for lane, total in enumerate(totals):
@@ -285,25 +299,29 @@ def _make_elementwise(combine: Callable[[Any, Any, Any], Any]) -> Callable[..., 
     return move
 
 
-copy_groups = _make_elementwise(lambda builder, before, here: here)
-add_groups = _make_elementwise(lambda builder, before, here: builder.add(before, here))
-subtract_groups = _make_elementwise(lambda builder, before, here: builder.sub(before, here))
+copy_groups: Callable[..., Any] = _make_elementwise(lambda builder, target, source: source)
+add_groups: Callable[..., Any] = _make_elementwise(
+    lambda builder, target, source: builder.add(target, source)
+)
+subtract_groups: Callable[..., Any] = _make_elementwise(
+    lambda builder, target, source: builder.sub(target, source)
+)
 
 
 @intrinsic
 def prefetch(typing: Any, array: Any, at: Any, n_groups: Any) -> Any:
-    """Ask for lane groups that will be needed soon."""
+    """Fetch lane groups that are needed soon into the cache of the processor."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, at, n_groups = arguments
         (array,) = _array_data(context, builder, signature, arguments, 0)
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
         with cgutils.for_range(builder, n_groups) as loop:
             index = builder.add(at, builder.mul(loop.index, _constant(LANES)))
             address = builder.bitcast(builder.gep(array, [index]), pointer)
-            builder.call(ask, [address, *(ir.Constant(number, k) for k in (0, 3, 1))])
+            builder.call(fetch, [address, *(ir.Constant(number, k) for k in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, _INT, _INT), generate

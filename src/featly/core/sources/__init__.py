@@ -1,4 +1,4 @@
-"""Sources of columns, and the questions one may ask them."""
+"""Sources of columns, and the computations that they offer."""
 
 from featly.core.sources.base import Moments, Source, centers_and_variances, unit_scale
 from featly.core.sources.csc import CSCSource

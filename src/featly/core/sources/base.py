@@ -1,4 +1,4 @@
-"""Questions that a method may ask about columns, wherever they lie.
+"""Computations on columns that every kind of storage offers.
 
 A feature is one column of the user's table. A continuous or ordinal one is a single *atom*; a
 categorical one is a block of atoms, its one-hot indicators, which centre and scale together.
@@ -91,7 +91,7 @@ class Source(ABC):
     def take_rows(self, rows: IntArray, n_jobs: int | None = None) -> "Source":
         """Return only these rows, copied, as they were given: neither centred nor scaled.
 
-        A level of a categorical feature that no row has left is gone, as if it had never been.
+        A level of a categorical feature that none of these rows has is removed.
         """
 
     @abstractmethod
@@ -107,11 +107,11 @@ class Source(ABC):
         """Load the atoms of some features, centred and scaled: float64 of shape (atoms, rows)."""
 
     def in_memory(self) -> "Source":
-        """Return this source in memory, in the layout that it has, where there is room for it."""
+        """Return this source in memory, in its own layout, if the memory budget allows it."""
         return self
 
     def compact(self) -> "Source":
-        """Return this source in a layout that reads single features cheaply; a copy if need be."""
+        """Return this source in a layout that reads single features fast, copied if necessary."""
         return self
 
     def blocks(self, max_bytes: int = TILE_BYTES) -> list[tuple[int, int]]:
@@ -133,20 +133,21 @@ class Source(ABC):
     def each(self, function: Callable[[Any, Any], Any]) -> list[Any]:
         """Call ``function(part, places)`` for every block of columns that is in memory at a time.
 
-        `places` are those of the block's columns in this view. A table in memory is one block.
+        `places` are the positions of the block's columns in this view. A table in memory is one
+        block.
         """
         return [function(self, slice(None))]
 
-    # ---- answers that add up over rows ------------------------------------------------------
+    # ---- sums over rows ---------------------------------------------------------------------
     @abstractmethod
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
-        """Count, mean and squared deviations of continuous and ordinal features by group."""
+        """Return count, mean and squared deviations of continuous and ordinal features by group."""
 
     def level_counts(self) -> FloatArray:
         """Return the rows at each level of categorical features; 0 at the atoms of others."""
         return np.zeros(self.n_atoms)
 
-    # ---- answers that add up over columns ---------------------------------------------------
+    # ---- sums over columns ------------------------------------------------------------------
     @abstractmethod
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` for every feature f, where K_f is its linear kernel."""

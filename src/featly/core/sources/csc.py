@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.kinds import CONTINUOUS
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.typing import ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import linear, moments
 from featly.core.sources.base import Moments, Source
@@ -22,14 +22,17 @@ class CSCSource(Source):
     matrix : scipy.sparse.csc_array or csc_matrix of shape (n_rows, n_features)
     """
 
+    n_features: int
+    n_rows: int
+
     def __init__(self, matrix: scipy.sparse.csc_array, n_jobs: int | None = None) -> None:
         self.matrix = matrix
         self.n_jobs = n_jobs
         self.n_rows, self.n_features = matrix.shape
-        self.kinds = np.full(self.n_features, CONTINUOUS)
-        self.columns = np.arange(self.n_features)
-        self.center = np.zeros(self.n_features)
-        self.scale = np.ones(self.n_features)
+        self.kinds: ByteArray = np.full(self.n_features, CONTINUOUS)
+        self.columns: IntArray = np.arange(self.n_features)
+        self.center: FloatArray = np.zeros(self.n_features)
+        self.scale: FloatArray = np.ones(self.n_features)
 
     def view(self, features: IntArray) -> "CSCSource":
         """Return only these features, in this order; the matrix is shared."""
@@ -105,7 +108,7 @@ class CSCSource(Source):
         matrix = self.matrix[:, part.columns].astype(np.float64)
         matrix = matrix @ scipy.sparse.diags_array(weight)
         center = self.center[part.columns] * weight
-        gram = (matrix @ matrix.T).toarray()
+        gram: FloatArray = (matrix @ matrix.T).toarray()
         cross = matrix @ center
         gram -= cross[:, None]
         gram -= cross[None, :]

@@ -23,7 +23,7 @@ COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 def compact_if_small(source: Source, all_bytes: int) -> Source:
     """Return a view of a row-major table as a copy by columns, once little of it is left.
 
-    A streamed table is taken into memory once that has the room.
+    A streamed table is loaded once the memory budget allows it.
     """
     source = source.in_memory()
     if getattr(source, "feature_major", True):
@@ -47,6 +47,9 @@ class DenseSource(Source):
     n_levels : int array of shape (n_categorical,), optional
     """
 
+    n_features: int
+    n_rows: int
+
     def __init__(
         self,
         values: AnyArray | None,
@@ -62,22 +65,24 @@ class DenseSource(Source):
             values = np.ascontiguousarray(values)
         self.values = values
         self._by_rows = False  # a single column of a table that lies row by row
-        self.codes = np.empty((0, len(values)), np.uint8) if codes is None else codes
-        self.kinds = np.full(values.shape[1], CONTINUOUS) if kinds is None else kinds
+        self.codes: AnyArray = np.empty((0, len(values)), np.uint8) if codes is None else codes
+        self.kinds: Any | ByteArray = (
+            np.full(values.shape[1], CONTINUOUS) if kinds is None else kinds
+        )
         self.n_jobs = n_jobs
         self.n_rows, self.n_features = len(values), len(self.kinds)
         # where each feature lies: a column of `values` or, if categorical, a row of `codes`
-        self.place = np.empty(self.n_features, np.int64)
+        self.place: IntArray = np.empty(self.n_features, np.int64)
         self.place[self.categorical] = np.arange(len(self.codes))
         self.place[self.numeric] = np.arange(values.shape[1])
         # these belong to the matrices, so that views need no copy of them
-        # a column without any value has no level, but every block has an atom to stand on
+        # a column without any value has no level, but gets one atom
         levels = np.zeros(0, np.int64) if n_levels is None else np.maximum(n_levels, 1)
-        self.code_atoms = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)])
-        self.center = np.zeros(values.shape[1])
-        self.scale = np.ones(values.shape[1])
-        self.code_center = np.zeros(self.code_atoms[-1])
-        self.code_scale = np.ones(len(self.codes))
+        self.code_atoms: AnyArray = np.concatenate([[0], np.cumsum(levels, dtype=np.int64)])
+        self.center: FloatArray = np.zeros(values.shape[1])
+        self.scale: FloatArray = np.ones(values.shape[1])
+        self.code_center: FloatArray = np.zeros(self.code_atoms[-1])
+        self.code_scale: FloatArray = np.ones(len(self.codes))
 
     # ---- the storage ------------------------------------------------------------------------
     @property
@@ -237,7 +242,7 @@ class DenseSource(Source):
             )  # fmt: skip
         return out
 
-    # ---- answers that add up over rows ------------------------------------------------------
+    # ---- sums over rows ---------------------------------------------------------------------
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
         """Return moments by one pass over the numbers; categorical features have count 0."""
         if groups is None:
@@ -318,7 +323,7 @@ class DenseSource(Source):
             counts[low:high] = np.bincount(self.codes[row], minlength=high - low + 1)[1:]
         return counts
 
-    # ---- answers that add up over columns ---------------------------------------------------
+    # ---- sums over columns ------------------------------------------------------------------
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` for every feature: one pass over the values."""
         if len(self.categorical) == 0:

@@ -62,12 +62,12 @@ extern "C" __global__ void first_values(
     if (j >= width) return;
     const VALUE* column = x + columns[j] * column_step;
     for (int g = blockIdx.y; g < n_groups; g += gridDim.y) {
-        double found = __longlong_as_double(0x7ff8000000000000LL);
+        double first = __longlong_as_double(0x7ff8000000000000LL);
         for (int k = bounds[g]; k < bounds[g + 1]; k++) {
             double value = (double)column[rows[k] * row_step];
-            if (value == value) { found = value; break; }
+            if (value == value) { first = value; break; }
         }
-        shift[(long long)g * width + j] = found;
+        shift[(long long)g * width + j] = first;
     }
 }
 
@@ -250,8 +250,8 @@ def compute_moments(values: Any, columns: Any, groups: IntArray | None, n_groups
 
     Returns
     -------
-    found : device array
-        Missing values are left out; an infinite one leaves m2 not finite.
+    moments : device array
+        Missing values are left out; an infinite value makes m2 not finite.
     """
     xp = device_cuda.xp()
     T, feature_major, row_step, column_step = column_layout(values)

@@ -1,7 +1,7 @@
-"""Columns of numbers on the device, or streamed through it, and answers about them.
+"""Columns of numbers on the device, or streamed through it, and computations on them.
 
-Answers come back to the host: a number a column, or a square of the rows. No table is copied
-within the device but the few columns that are left of a large one.
+Results are returned on the host: a number a column, or a matrix of rows by rows. No table is copied
+within the device, except the columns of a view that has few of a large table.
 """
 
 import copy
@@ -70,8 +70,15 @@ class CudaSource(Source):
     kinds : uint8 array of shape (n_features,), optional
         Continuous or ordinal; continuous if not given.
     n_jobs : int, optional
-        Of no use here; handed on to what is computed on the host.
+        Threads; None means all cores. The result does not depend on it.
+        The device does not use it; it is passed on to computations on the host.
     """
+
+    scale: Any
+    center: Any
+    n_jobs: int | None
+    n_features: int
+    n_rows: int
 
     def __init__(
         self,
@@ -86,7 +93,7 @@ class CudaSource(Source):
         column_layout(values)
         self.values = values
         self.n_rows, width = values.shape
-        self.kinds = np.full(width, CONTINUOUS) if kinds is None else kinds
+        self.kinds: Any | ByteArray = np.full(width, CONTINUOUS) if kinds is None else kinds
         self.n_features, self.n_jobs = len(self.kinds), n_jobs
         self.place: IntArray | None = None  # where each feature lies; None where all lie in order
         # these belong to the table, on the device, so that views need no copy of them
@@ -240,6 +247,15 @@ class StreamedCudaSource(Source):
         Bytes of the device that both blocks may take together.
     """
 
+    scale: FloatArray
+    center: FloatArray
+    n_jobs: int | None
+    kinds: ByteArray
+    n_features: int
+    n_rows: int
+    capacity: int
+    host: DenseSource | StreamedSource
+
     def __init__(self, host: DenseSource | StreamedSource, capacity: int) -> None:
         self.host, self.capacity = host, capacity
         self.n_rows, self.n_features = host.n_rows, host.n_features
@@ -302,11 +318,11 @@ class StreamedCudaSource(Source):
         return self.host.scaled(self.center, self.scale)
 
     def fits(self) -> bool:
-        """Return whether the columns of this view have room on the device."""
+        """Return whether the columns of this view fit into the capacity of the device."""
         return self.nbytes <= self.capacity
 
     def in_memory(self) -> Source:
-        """Return this view on the device, where it has the room."""
+        """Return this view on the device, if it fits there."""
         if not self.fits():
             return self
         if isinstance(self.host, DenseSource):
@@ -325,7 +341,7 @@ class StreamedCudaSource(Source):
         return self.in_memory()
 
     def _upload(self, part: DenseSource, places: slice) -> CudaSource:
-        """Copy a block in memory to the device, with how it is centred and scaled."""
+        """Copy a block in memory to the device, with its centres and scales."""
         values = _gather_columns(part.values, part.place, part.feature_major, part.n_jobs)
         source = CudaSource(device_cuda.as_device(values), part.kinds, self.n_jobs)
         return source.scaled(self.center[places], self.scale[places])
@@ -417,7 +433,7 @@ def _split_scaling(
         return source.scaled(zeros, ones), center, scale
     if source._fills_missing:
         raise device_cuda.NotOnDevice(
-            "a table whose gaps are filled as it is read is one of the CPU"
+            "a table whose missing values are filled while it is read is computed on the CPU"
         )
     if source._center is None or source._scale is None:
         return source, zeros, ones

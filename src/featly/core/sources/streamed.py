@@ -1,7 +1,7 @@
-"""Columns on disk: blocks of them are read, the next while one is computed on.
+"""Columns on disk, read in blocks: the next one is read while one is computed on.
 
-What is asked of a block is asked of a :class:`~featly.core.sources.dense.DenseSource` in memory,
-and no answer depends on where a block ends, so a streamed table gives the bits of one in memory.
+A block is a :class:`~featly.core.sources.dense.DenseSource` in memory, and no result depends on
+where a block ends, so a streamed table gives the same bits as one in memory.
 """
 
 import copy
@@ -37,7 +37,7 @@ Piece = tuple[int, Any, IntArray]  # block, where its columns stand in a view, a
 
 
 class ColumnStore(Protocol):
-    """A table on disk, as a streamed source wants it."""
+    """A table on disk, as a streamed source reads it."""
 
     n_rows: int
     kinds: ByteArray
@@ -58,6 +58,12 @@ class ColumnStore(Protocol):
 
 class MappedStore:
     """A store whose blocks go through a function of single columns, such as ranks of values."""
+
+    feature_major: bool
+    dtype: np.dtype[Any]
+    kinds: ByteArray
+    n_rows: int
+    store: ColumnStore
 
     def __init__(
         self,
@@ -91,6 +97,10 @@ class TemporaryStore:
     The file is gone with the store. A store of numbers only.
     """
 
+    dtype: np.dtype[Any]
+    kinds: ByteArray
+    n_rows: int
+
     def __init__(self, store: MappedStore, source: "StreamedSource") -> None:
         self.n_rows, self.kinds, self.dtype = store.n_rows, store.kinds, store.dtype
         self.feature_major = True
@@ -112,7 +122,9 @@ class TemporaryStore:
             offset = low * self._column + done
             n_read = os.preadv(self._file.fileno(), [view[done:]], offset)
             if n_read == 0:
-                raise DataError("a temporary file was cut while it was read: start again")
+                raise DataError(
+                    "a temporary file of featly became shorter while it was read: start again"
+                )
             done += n_read
         return DenseSource(values.T)
 
@@ -126,7 +138,7 @@ class TemporaryStore:
 
 
 def write_at(descriptor: int, values: AnyArray, offset: int) -> None:
-    """Write an array to a place of a file, or say that the disk is full."""
+    """Write an array at an offset of a file; an OSError says if the disk is full."""
     view, done = values.reshape(-1).view(np.uint8).data, 0
     try:
         while done < len(view):
@@ -137,8 +149,7 @@ def write_at(descriptor: int, values: AnyArray, offset: int) -> None:
         raise OSError(
             problem.errno,
             f"no space is left in {tempfile.gettempdir()!r} for {format_bytes(len(view))} of "
-            "columns: "
-            "free some, set TMPDIR to a larger disk, or give a larger memory_limit",
+            "columns: free some, set TMPDIR to a larger disk, or give a larger memory_limit",
         ) from None
 
 
@@ -170,17 +181,23 @@ class StreamedSource(Source):
     [[1.0, 6.0]]
     """
 
+    n_features: int
+    n_rows: int
+    n_jobs: int | None
+    memory: int
+    store: ColumnStore
+
     def __init__(self, store: ColumnStore, memory: int, n_jobs: int | None = None) -> None:
         self.store, self.memory, self.n_jobs = store, memory, n_jobs
         self.n_rows, self.n_features = store.n_rows, len(store.kinds)
-        self.kinds = store.kinds
-        self.feature_major = store.feature_major
+        self.kinds: ByteArray = store.kinds
+        self.feature_major: bool = store.feature_major
         self.columns: IntArray = np.arange(self.n_features)
         self._whole = True
         self._fills_missing = False
         self._center: FloatArray | None = None
         self._scale: FloatArray | None = None
-        # rows at each level, by categorical column; every view of the store knows what one counted
+        # rows at each level, by categorical column; the list is shared by all views of the store
         self._level_counts: list[list[FloatArray]] = []
         self._window = _Window(store, self._width(), 2 * n_threads(n_jobs) + 1)
 
@@ -294,7 +311,7 @@ class StreamedSource(Source):
         return source.scaled(self._center_of(self.columns), self._scale[self.columns])
 
     def in_memory(self) -> Source:
-        """Return this view in memory where it may be."""
+        """Return this view in memory, if the memory budget allows it."""
         return self.copy_to_memory() if self.fits() else self
 
     def compact(self) -> Source:
@@ -484,7 +501,7 @@ class _Window:
         return min(self.width, self.n_columns - number * self.width)
 
     def has_block(self, number: int) -> bool:
-        """Return whether a block is here, or on its way."""
+        """Return whether a block is in memory or being read."""
         return number in self._blocks
 
     def block(self, number: int) -> DenseSource:
@@ -501,7 +518,7 @@ class _Window:
             raise
 
     def clear(self) -> None:
-        """Let go of all blocks."""
+        """Drop all blocks."""
         with self._lock:
             self._blocks.clear()
 

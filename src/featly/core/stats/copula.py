@@ -12,14 +12,14 @@ F and G are its margins, n counts all rows. Without ties, Var U = (1 - 1/n²) / 
 empirical copula C, and this is :math:`12 \int\int |C(u, v) - uv|` on the grid of ranks.
 
 Without the bars the integral is the covariance of U and V (Hoeffding), so sigma is Spearman's
-rho made blind to signs, and at least its absolute value. It is at most 1: for two rows 1 and 2
+rho without regard to sign, and at least its absolute value. It is at most 1: for two rows 1 and 2
 drawn at random, the integral is at most :math:`\frac12 E|U_1 - U_2||V_1 - V_2|`, since for each u
 its inner part is F (1 - F) times a Wasserstein distance; then Cauchy and Schwarz. It is 1 where,
-and only where, one column is a strictly monotone function of the other. Two columns of two values
-have the absolute value of their correlation.
+and only where, one column is a strictly monotone function of the other. For two columns of two
+values it is the absolute value of their correlation.
 
 With levels 1, ..., K of x and 1, ..., L of y in rows a and b of their table, A and B the cumulated
-counts t of levels and N those of the table, everything is in whole numbers:
+counts t of levels and N those of the table, all terms are whole numbers:
 
 .. math::
 
@@ -50,10 +50,10 @@ __all__ = ["RankedColumns", "class_dependence", "code_columns", "coded_bytes", "
 
 SMALL_CODES = np.iinfo(np.uint16).max
 SMALL_SUMS = 1 << 15  # rows up to which eight differences m N - A B, each up to m² / 4, fit 31 bits
-CELLS = 1 << 23  # of one task: some milliseconds
-MOST_COLUMNS = 1024
+CELLS = 1 << 23  # cells of one task, which takes some milliseconds
+MOST_COLUMNS = 1024  # columns of one task
 STEPS = 4  # rows that are passed at once
-TILE = 1024  # levels that are carried along: what is kept of them stays in a core's own cache
+TILE = 1024  # levels that are updated together, so that their sums stay in the cache of a core
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,11 @@ class RankedColumns:
     Attributes
     ----------
     codes : uint16 or uint32 array of shape (n_features, n_rows)
+        The codes of every column.
     n_levels : int64 array of shape (n_features,)
-        The largest code.
+        The largest code of every column.
     unordered : bool array of shape (n_features,)
-        Whether the codes are those of levels without an order.
+        Whether the codes of a column are levels without an order.
     """
 
     codes: AnyArray
@@ -97,14 +98,14 @@ def code_columns(source: Source, n_jobs: int | None = None) -> RankedColumns:
 
 
 def coded_bytes(source: Source) -> int:
-    """Bytes that :func:`code_columns` takes."""
+    """Return the bytes of the codes that :func:`code_columns` makes."""
     return source.n_features * source.n_rows * np.dtype(_code_type(source.n_rows)).itemsize
 
 
 def class_dependence(
     source: Source, y: IntArray, n_classes: int, n_jobs: int | None = None
 ) -> FloatArray:
-    """Sigma of every column with the classes, which have no order; one block in memory at a time.
+    """Compute sigma of every column with the classes, which have no order, block by block.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def class_dependence(
 def dependence(
     coded: RankedColumns, first: int, others: IntArray, n_jobs: int | None = None
 ) -> FloatArray:
-    """Sigma of one column with each of some others.
+    """Compute sigma of one column with each of some others.
 
     Two ordered columns of K and L distinct values cost K L operations and one pass over the rows.
 
@@ -148,17 +149,17 @@ def dependence(
     table = (coded.codes, coded.n_levels)
     rows = np.argsort(codes, kind="stable")
     rows = rows[codes[rows] > 0]
-    sums = np.empty(0, np.int32 if len(codes) < SMALL_SUMS else np.int64)  # only its type counts
+    sums = np.empty(0, np.int32 if len(codes) < SMALL_SUMS else np.int64)  # only its type is used
     mixed = coded.unordered[others] | unordered
     sigma = np.empty(len(others))
 
-    def fill_columns(places: IntArray) -> None:
-        out, columns = np.empty(len(places)), others[places]
-        if mixed[places[0]]:
+    def fill_columns(positions: IntArray) -> None:
+        out, columns = np.empty(len(positions)), others[positions]
+        if mixed[positions[0]]:
             _mixed_pairs(codes, n_levels, unordered, *table, coded.unordered, columns, out)
         else:
             _ordered_pairs(rows, codes, *table, columns, sums, out)
-        sigma[places] = out
+        sigma[positions] = out
 
     size = max(1, min(MOST_COLUMNS, CELLS // max(1, n_levels * len(codes))))
     parts = (np.flatnonzero(~mixed), np.flatnonzero(mixed))
@@ -208,10 +209,10 @@ def _dense_ranks(values, order, columns, codes):
 def _ordered_pairs(rows, first, codes, n_levels, columns, sums, out):
     """Fill `out` with sigma of a column with each of `columns`, all of them ordered.
 
-    `rows` are those in which `first` has a value, in its order. They are passed one after the
-    other while ``difference[b] = m N_ab - A_a B_b`` is kept for all levels b of the other column,
-    in whole numbers of the type of `sums`. A row that is the last of its level a has the weight of
-    that level, others have none.
+    `rows` are the rows in which `first` has a value, in the order of its values. They are passed
+    one after the other while ``difference[b] = m N_ab - A_a B_b`` is updated for all levels b of
+    the other column, in whole numbers of the type of `sums`. The last row of a level a has the
+    weight of that level; other rows have weight 0.
     """
     n = codes.shape[1]
     widest = 1
@@ -276,8 +277,8 @@ def _ordered_pairs(rows, first, codes, n_levels, columns, sums, out):
 def _pass_rows(level, weight, m, low, below, difference, light, heavy):
     """Add ``weight |difference|`` of all rows to `heavy`, four rows at once: for few ties.
 
-    The levels begin at `low`. `light` holds the sums of some rows in short numbers, and is emptied
-    before it can overflow.
+    The levels begin at `low`. `light` holds the sums of some rows in the type of `difference`, and
+    is added to `heavy` before it can overflow.
     """
     n_knots = len(difference)
     whole = difference.dtype.type
@@ -304,23 +305,23 @@ def _pass_rows(level, weight, m, low, below, difference, light, heavy):
         at2, at3 = whole(level[i + 2] - low), whole(level[i + 3] - low)
         w0, w1 = whole(weight[i]), whole(weight[i + 1])
         w2, w3 = whole(weight[i + 2]), whole(weight[i + 3])
-        # numba makes 64 bits of every result: `whole` keeps sixteen numbers in a register
+        # numba widens every result to 64 bits; `whole` casts back, so sixteen fit into a register
         if w0 == w1 and w1 == w2 and w2 == w3:
             for b in range(n_knots):
-                place, step = whole(b), below[b]
-                g0 = whole(difference[b] + ((full if place >= at0 else none) - step))
-                g1 = whole(g0 + ((full if place >= at1 else none) - step))
-                g2 = whole(g1 + ((full if place >= at2 else none) - step))
-                g3 = whole(g2 + ((full if place >= at3 else none) - step))
+                position, step = whole(b), below[b]
+                g0 = whole(difference[b] + ((full if position >= at0 else none) - step))
+                g1 = whole(g0 + ((full if position >= at1 else none) - step))
+                g2 = whole(g1 + ((full if position >= at2 else none) - step))
+                g3 = whole(g2 + ((full if position >= at3 else none) - step))
                 difference[b] = g3
                 light[b] += w0 * whole(whole(abs(g0) + abs(g1)) + whole(abs(g2) + abs(g3)))
         else:
             for b in range(n_knots):
-                place, step = whole(b), below[b]
-                g0 = whole(difference[b] + ((full if place >= at0 else none) - step))
-                g1 = whole(g0 + ((full if place >= at1 else none) - step))
-                g2 = whole(g1 + ((full if place >= at2 else none) - step))
-                g3 = whole(g2 + ((full if place >= at3 else none) - step))
+                position, step = whole(b), below[b]
+                g0 = whole(difference[b] + ((full if position >= at0 else none) - step))
+                g1 = whole(g0 + ((full if position >= at1 else none) - step))
+                g2 = whole(g1 + ((full if position >= at2 else none) - step))
+                g3 = whole(g2 + ((full if position >= at3 else none) - step))
                 difference[b] = g3
                 light[b] += whole(w0 * abs(g0) + w1 * abs(g1)) + whole(w2 * abs(g2) + w3 * abs(g3))
     for b in range(n_knots):
@@ -365,7 +366,7 @@ def _largest_indicator_sigma(levels, n_levels, ranks, n_ranks):
     m, ties = len(by), 0.0
     for b in range(n_ranks):
         ties += np.float64(start[b + 1] - start[b]) ** 3
-    n_used = 1 if n_levels == 2 else n_levels  # the other one of two says the same
+    n_used = 1 if n_levels == 2 else n_levels  # of two levels, both indicators have the same sigma
     seen, summed = np.zeros(n_levels, np.int64), np.zeros(n_used, np.int64)
     for b in range(n_ranks - 1):
         for i in range(start[b], start[b + 1]):
@@ -384,7 +385,7 @@ def _largest_indicator_sigma(levels, n_levels, ranks, n_ranks):
 
 @kernel
 def _largest_indicator_correlation(levels, n_levels, other_levels, n_others):
-    """Return the largest sigma of the indicator of a level with that of another column's."""
+    """Return the largest sigma of an indicator of a level with an indicator of another column."""
     by, start, sizes = _sort_levels_by_rank(other_levels, n_others, levels, n_levels)
     m = len(by)
     joint = np.zeros(n_others, np.int64)
@@ -405,9 +406,9 @@ def _largest_indicator_correlation(levels, n_levels, other_levels, n_others):
 
 @kernel
 def _sort_levels_by_rank(levels, n_levels, ranks, n_ranks):
-    """Sort the levels of the rows with both values by rank, counted from 0.
+    """Sort the rows with both values by rank, and return their levels, counted from 0.
 
-    Return them with the start of each rank, and the number of rows at each level.
+    Also return the start of each rank, and the number of rows at each level.
     """
     start, sizes = np.zeros(n_ranks + 1, np.int64), np.zeros(n_levels, np.int64)
     for i in range(len(ranks)):

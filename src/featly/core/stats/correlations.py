@@ -1,13 +1,15 @@
-r"""Absolute correlation of every column with one of them, in one pass over the values.
+r"""Absolute correlations of all columns with one of them, in one pass over the values.
 
 .. math::
 
     |r_{fs}| = \frac{|\sum_i (x_{if} - \bar x_f)(x_{is} - \bar x_s)|}
                     {\sqrt{\sum_i (x_{if} - \bar x_f)^2 \sum_i (x_{is} - \bar x_s)^2}}
 
-A missing value counts as the mean of its column: it adds nothing to the sums. Of mid-ranks this is
-Spearman's coefficient. Values are rounded to multiples of 2^-40, so that sums of them are exact.
+A missing value counts as the mean of its column: it adds nothing to the sums. With mid-ranks this
+is Spearman's coefficient. Values are rounded to multiples of 2^-40, so that sums of them are exact.
 """
+
+from typing import Any
 
 import numpy as np
 
@@ -31,22 +33,24 @@ class Correlations:
     Parameters
     ----------
     source : Source
-        No column categorical.
+        Without categorical columns.
     moments : Moments
-        Of `source`, over all rows.
+        Moments of `source` over all rows.
     relevance : float array of shape (n_features,)
-        What each column is worth by itself.
+        Score of each column by itself.
 
     Attributes
     ----------
     relevance : float array of shape (n_features,)
+        As given.
     redundancy : float array of shape (n_features,)
-        Absolute correlation with the column that was asked for last; 0 of a constant one.
+        Absolute correlation with the column of the last :meth:`condition_on`; 0 for a constant one.
     conditional : float array
         Empty.
     scale, digits : float, int
         1 and 0.
     varies : bool array of shape (n_features,)
+        Whether a column is not constant.
 
     Examples
     --------
@@ -58,13 +62,16 @@ class Correlations:
     [1.0, 0.982]
     """
 
+    digits: int
+    scale: float
+
     def __init__(self, source: Source, moments: Moments, relevance: FloatArray) -> None:
         self.relevance = relevance
-        self.redundancy = np.zeros(source.n_features)
-        self.conditional = np.zeros(0)
+        self.redundancy: FloatArray = np.zeros(source.n_features)
+        self.conditional: FloatArray = np.zeros(0)
         self.scale, self.digits = 1.0, 0
         squares = moments.m2[0]
-        self.varies = squares > 0
+        self.varies: Any = squares > 0
         size = np.where(self.varies, 1 / np.sqrt(np.where(self.varies, squares, 1.0)), 0.0)
         self._source = source.scaled(moments.mean[0], size)
         complete = moments.count[0] == source.n_rows
@@ -99,9 +106,10 @@ class Correlations:
 
 
 def mid_ranks(source: Source) -> Source:
-    """Replace the columns of a source by ranks from 1; equal values share the mean of theirs.
+    """Replace the columns of a source by ranks from 1; equal values get the mean of their ranks.
 
-    A missing value stays so. A sparse source becomes dense, a streamed one is ranked when read.
+    Missing values stay missing. A sparse source becomes dense; a streamed one is ranked once, into
+    a temporary file.
 
     Examples
     --------

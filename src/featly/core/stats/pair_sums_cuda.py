@@ -1,9 +1,9 @@
 """Distances of rows on the device: absolute differences of all pairs, summed over columns.
 
-Like a product of matrices, with a subtraction and the addition of an absolute value in place of
-the multiplication: a thread keeps 8 x 8 pairs in registers, a block 128 x 128, and both read their
-columns from shared memory. All sums are of float64, and their order depends on the numbers of rows
-and columns alone. Of a square only the blocks on and above its diagonal are computed.
+The algorithm is that of a product of matrices, with the absolute value of a difference in place of
+a product. A thread holds 8 x 8 pairs in registers, a block 128 x 128, and both read their columns
+from shared memory. All sums are in float64, and their order depends on the numbers of rows and
+columns alone. Of a square only the blocks on and above its diagonal are computed.
 """
 
 from typing import Any
@@ -15,9 +15,9 @@ from featly.core.runtime import device_cuda
 __all__ = ["STEP", "PairSums", "padded_width"]
 
 TILE = 128  # rows by rows of a block
-STEP = 8  # columns that a block reads at a time: tiles are filled up to a multiple of it
-BLOCKS = 512  # fewer blocks than this leave the device idle, and columns are divided among more ...
-LEAST_COLUMNS = 64  # ... down to so many
+STEP = 8  # columns that a block reads at a time: tiles are padded to a multiple of it
+BLOCKS = 512  # fewer blocks than this leave the device idle: columns are divided among more ...
+LEAST_COLUMNS = 64  # ... down to so many columns each
 
 SOURCE = r"""
 #define TILE 128
@@ -27,15 +27,15 @@ __device__ __forceinline__ double term(double a, double b, double reach)
 {
 #if CLIPPED
     double left = reach - fabs(a - b);
-    return left + fabs(left);  // twice what is left, or exactly 0: quicker than a comparison
+    return left + fabs(left);  // twice the remainder, or exactly 0: faster than a comparison
 #else
     return fabs(a - b);
 #endif
 }
 
 // total[slab][i][j] += sum over the columns of the slab of |these[i] - tile[j]|, or, if clipped,
-// of what is left of a reach. Both have `step` columns, of which each slab takes `columns`; those
-// past the last are zero, as are their reaches.
+// of max(0, reach - |these[i] - tile[j]|). Both have `step` columns, of which each slab takes
+// `columns`; the padding is zero, and so are its reaches.
 extern "C" __global__ void __launch_bounds__(256) pair_sums(
     const double* __restrict__ these, int m, const double* __restrict__ tile, int n, int step,
     int columns, const double* __restrict__ reaches, int triangle, double* __restrict__ total)
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(256) pair_sums(
                 #pragma unroll
                 for (int j = 0; j < 8; j++) sum[i][j] += term(x[i], y[j], within);
         }
-        side ^= 1;  // the other side was read before the barrier that is behind us
+        side ^= 1;  // all threads have read the other side before the last barrier
     }
     double* out = total + (long long)blockIdx.z * m * n;
     #pragma unroll
@@ -153,7 +153,7 @@ extern "C" __global__ void add_slabs(double* __restrict__ slabs, int n_slabs, lo
     slabs[i] = sum;
 }
 
-// below the diagonal what is above it
+// copy what is above the diagonal to below it
 extern "C" __global__ void mirror(double* __restrict__ total, int n)
 {
     __shared__ double part[32][33];
@@ -170,7 +170,7 @@ extern "C" __global__ void mirror(double* __restrict__ total, int n)
 
 
 def padded_width(count: int) -> int:
-    """Return the width of a tile of so many columns: the rest are zeros."""
+    """Return the width of a tile of so many columns, padded with zeros."""
     return -(-count // STEP) * STEP
 
 
@@ -181,23 +181,29 @@ class PairSums:
     ----------
     n_rows : int
     width : int
-        How many columns there will be, about: it decides how they are divided among blocks.
+        Expected number of columns: it decides how they are divided among blocks.
     n_these : int, optional
-        Rows on the other side; without, the pairs are those of a square.
+        Number of rows on the other side; None means all pairs of the same rows.
     """
+
+    triangle: bool
+    n_rows: int
 
     def __init__(self, n_rows: int, width: int, n_these: int | None = None) -> None:
         self.n_rows, self.triangle = n_rows, n_these is None
-        self.n_these = n_rows if n_these is None else n_these
-        self.grid = (-(-self.n_rows // TILE), -(-self.n_these // TILE))
-        self.n_slabs = self.count_slabs(n_rows, width, n_these)
+        self.n_these: int = n_rows if n_these is None else n_these
+        self.grid: tuple[int, int] = (-(-self.n_rows // TILE), -(-self.n_these // TILE))
+        self.n_slabs: int = self.count_slabs(n_rows, width, n_these)
         shape = (self.n_slabs, self.n_these, n_rows)
         with device_cuda.translate_memory_errors(8 * self.n_slabs * self.n_these * n_rows):
             self._slabs = device_cuda.xp().zeros(shape)
 
     @staticmethod
     def count_slabs(n_rows: int, width: int, n_these: int | None = None) -> int:
-        """Return the number of squares summed side by side, for few rows to fill the device."""
+        """Return the number of partial sums that are made at once, so that few rows use the device.
+
+        Each is a slab: a part of the columns.
+        """
         across = -(-n_rows // TILE)
         blocks = across * (across + 1) // 2
         if n_these is not None:
@@ -205,9 +211,9 @@ class PairSums:
         return max(1, min(-(-BLOCKS // blocks), width // LEAST_COLUMNS))
 
     def add(self, tile: Any, these: Any = None, reaches: Any = None) -> None:
-        """Add the columns of a tile, float64 of shape (rows, columns), rows one after the other.
+        """Add the columns of a tile, float64 of shape (rows, columns), row-major.
 
-        Its number of columns is what :func:`padded_width` gives. `these` are the rows on the other
+        Its number of columns is that of :func:`padded_width`. `these` are the rows on the other
         side. With `reaches`, one a column, ``max(0, reach - |difference|)`` is summed.
         """
         width = tile.shape[1]

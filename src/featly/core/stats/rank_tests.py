@@ -4,9 +4,9 @@ r"""The Kruskal-Wallis test of many columns over the classes.
 
     H = \frac{(n - 1) \sum_c n_c (\bar r_c - \bar r)^2}{\sum_i (r_i - \bar r)^2}
 
-where r are the ranks of a column's values, equal values sharing the mean of theirs. The sum below
-is :math:`(n^3 - n - \sum (t^3 - t)) / 12` over the groups of t equal values, so this is the
-textbook's H divided by its correction for ties. Kruskal, W. H. and Wallis, W. A. (1952), Use of
+where r are the ranks of a column's values; equal values get the mean of their ranks. The
+denominator is :math:`(n^3 - n - \sum (t^3 - t)) / 12` over the groups of t equal values, so this is
+the textbook H divided by its correction for ties. Kruskal, W. H. and Wallis, W. A. (1952), Use of
 ranks in one-criterion variance analysis, *J. Amer. Statist. Assoc.* 47, 583-621.
 """
 
@@ -27,10 +27,10 @@ def kruskal_wallis(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute H of every column of a source of numbers, and its degrees of freedom.
 
-    Missing values are left out of their column; a class without any value there does not count.
-    Where fewer than two classes or two different values are left, H is 0 with one degree of
-    freedom. With two classes, H is the square of the normal deviate of the Mann-Whitney test
-    without continuity correction.
+    Missing values are left out, and so is a class without any value in the column. Where fewer
+    than two classes or two different values remain, H is 0 with one degree of freedom. With two
+    classes, H is the square of the normal deviate of the Mann-Whitney test without continuity
+    correction.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def _kruskal_wallis(values, order, y, n_classes, statistic, freedom):
             high = low + 1
             while high < n and x[by[high]] == x[by[low]]:
                 high += 1
-            # twice the mean rank, and twice the mean of all ranks taken off: a whole number
+            # twice the difference of the mean rank from the mean of all ranks: a whole number
             rank = np.float64(low + high - n)
             for k in range(low, high):
                 count[y[by[k]]] += 1

@@ -1,20 +1,22 @@
-r"""Distances between all rows of mixed columns, read once: nearest rows, spanning tree, spheres.
+r"""Distances between all rows of mixed columns: nearest rows, spanning tree, spheres.
 
 .. math::
 
     d(x, x')^2 = \sum_f d_f(x_f, x'_f)^2
 
 Cells are float64 and feature-major, numbers already divided by their scale; NaN is missing. A
-categorical column holds codes: two different ones are `apart`, and so is a missing cell from
-everything. With ranges as scales and `apart` 1 this is the Heterogeneous Euclidean-Overlap Metric.
+categorical column holds codes: the squared distance of two different codes is `apart`, and so is
+that of a missing cell from any other. With ranges as scales and `apart` 1 this is the Heterogeneous
+Euclidean-Overlap Metric.
 
 Wilson, D. R. and Martinez, T. R. (1997), Improved heterogeneous distance functions, *JAIR* 6, 1-34.
 
-Up to `STORED` rows the distances are kept, a tile at a time, each pair once. Above that nothing of
-n x n is made: rows of distances are found again where they are asked for.
+Up to `STORED` rows the distances are stored; each pair is computed once, a tile at a time. Above
+that no n x n matrix is made: rows of distances are computed again when they are needed.
 """
 
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +30,14 @@ __all__ = ["NearestRows", "SquaredDistances"]
 # mypy: disable-error-code="no-untyped-def"
 
 
-STORED = 4096  # rows whose distances are kept: 134 MB
-BLOCK = 64  # rows that are looked at together
+STORED = 4096  # rows up to which distances are stored: 134 MB
+BLOCK = 64  # rows of one task
 TILE, WIDTH = 8, 512  # distances that are summed together: 32 kB
 NEAR = 1e-10  # squared distances that differ by no more than this share are equal
 
 
 class NearestRows:
-    """NearestRows rows of each row, and the share of other classes among them.
+    """Nearest rows of each row, and the share of other classes among them.
 
     Attributes
     ----------
@@ -45,8 +47,13 @@ class NearestRows:
     enemy : int64 array
         The nearest row of another class, the first of several.
     wrong : float64 array
-        Share of other classes among the rows that are nearest: 0 or 1 but for ties.
+        Share of other classes among the nearest rows: 0 or 1 unless several are nearest.
     """
+
+    wrong: FloatArray
+    enemy: IntArray
+    extra: FloatArray
+    intra: FloatArray
 
     def __init__(self, n_rows: int) -> None:
         self.intra, self.extra = np.empty(n_rows), np.empty(n_rows)
@@ -54,15 +61,18 @@ class NearestRows:
 
 
 class SquaredDistances:
-    """Squared distances between all rows, with the answers that complexity measures need.
+    """Squared distances between all rows, with what complexity measures need of them.
 
     Parameters
     ----------
     cells : float64 array of shape (n_columns, n_rows)
+        Scaled numbers or codes; NaN is missing.
     numeric : bool array of shape (n_columns,)
-    apart : float
+        Whether a column holds numbers; else it holds codes.
+    apart : float, default=1.0
         Squared distance of different codes and of missing cells.
-    n_jobs : int or None
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
 
     Examples
     --------
@@ -75,6 +85,10 @@ class SquaredDistances:
            [2.  , 1.25, 0.  ]])
     """
 
+    n_jobs: int | None
+    apart: float
+    cells: FloatArray
+
     def __init__(
         self,
         cells: FloatArray,
@@ -84,7 +98,7 @@ class SquaredDistances:
     ) -> None:
         self.cells, self.numeric = np.ascontiguousarray(cells), np.ascontiguousarray(numeric)
         self.apart, self.n_jobs = float(apart), n_jobs
-        self.n_rows = cells.shape[1]
+        self.n_rows: Any = cells.shape[1]
         self._stored = np.empty((0, 0))
         if self.n_rows <= STORED:
             self._stored = self._all_distances()
@@ -101,11 +115,11 @@ class SquaredDistances:
             distances[begin:end, low:high] = tile.T
 
         run_blocks(fill, tiles, self.n_jobs)
-        np.fill_diagonal(distances, 0.0)  # a row with gaps is no stranger to itself
+        np.fill_diagonal(distances, 0.0)  # also of a row with missing values to itself
         return distances
 
     def block(self, low: int, high: int) -> FloatArray:
-        """Squared distances of some rows to all, 0 to themselves; may be a view."""
+        """Return squared distances of some rows to all, 0 to themselves; may be a view."""
         if len(self._stored):
             return self._stored[low:high]
         squared = self.distances_from(self.cells, low, high)
@@ -113,7 +127,7 @@ class SquaredDistances:
         return squared
 
     def distances_from(self, cells: FloatArray, low: int, high: int) -> FloatArray:
-        """Squared distances of columns ``low:high`` of other cells to all rows."""
+        """Return squared distances of rows ``low:high`` of other cells to all rows."""
         squared, n = np.empty((high - low, self.n_rows)), self.n_rows
         squares(cells, low, high, self.cells, 0, n, self.numeric, self.apart, squared)
         return squared
@@ -122,37 +136,37 @@ class SquaredDistances:
         """Find the nearest rows of the same and of other classes."""
         out = NearestRows(self.n_rows)
 
-        def find(block: tuple[int, int]) -> None:
+        def find_nearest(block: tuple[int, int]) -> None:
             find_nearest_rows(
                 self.block(*block), block[0], y, out.intra, out.extra, out.enemy, out.wrong
             )
 
-        run_blocks(find, split(self.n_rows, BLOCK), self.n_jobs)
+        run_blocks(find_nearest, split(self.n_rows, BLOCK), self.n_jobs)
         return out
 
     def errors(self, cells: FloatArray, labels: IntArray, y: IntArray) -> FloatArray:
-        """Share of wrong classes among the rows nearest to other cells of known class."""
+        """Return the share of wrong classes among the rows nearest to other rows of known class."""
         wrong, cells = np.empty(len(labels)), np.ascontiguousarray(cells)
 
-        def find(block: tuple[int, int]) -> None:
+        def find_nearest(block: tuple[int, int]) -> None:
             count_wrong(
                 self.distances_from(cells, *block), y, labels[slice(*block)], wrong[slice(*block)]
             )
 
-        run_blocks(find, split(len(labels), BLOCK), self.n_jobs)
+        run_blocks(find_nearest, split(len(labels), BLOCK), self.n_jobs)
         return wrong
 
     def boundary(self, y: IntArray) -> BoolArray:
         """Return the rows joined to one of another class in a minimum spanning tree.
 
-        Of edges of one length, those within a class go first.
+        Of edges of equal length, those within a class come first.
         """
-        on = np.zeros(self.n_rows, np.bool_)
-        grow_spanning_tree(self._stored, self.cells, self.numeric, self.apart, y, on)
-        return on
+        on_boundary = np.zeros(self.n_rows, np.bool_)
+        grow_spanning_tree(self._stored, self.cells, self.numeric, self.apart, y, on_boundary)
+        return on_boundary
 
     def spheres(self, y: IntArray, nearest: NearestRows) -> tuple[FloatArray, int]:
-        """Radii of the spheres around all rows, and how many of them are kept."""
+        """Return the radii of the spheres around all rows, and how many spheres are needed."""
         distance = np.sqrt(nearest.extra)
         radius = np.empty(self.n_rows)
         for i in np.argsort(distance, kind="stable").tolist():
@@ -171,8 +185,8 @@ class SquaredDistances:
 def squares(rows, lo, hi, cells, begin, end, numeric, apart, total):
     """Fill `total` with squared distances of ``rows[:, lo:hi]`` to ``cells[:, begin:end]``.
 
-    `rows` and `cells` are float64[columns, ...], `total` float64[hi - lo, end - begin]. A few rows
-    by a stretch of cells are summed where they stay in the nearest cache.
+    `rows` and `cells` are float64[columns, ...], `total` float64[hi - lo, end - begin]. Sums of
+    `TILE` rows by `WIDTH` cells at a time stay in the first cache of the processor.
     """
     scratch = np.empty((TILE, WIDTH))
     for left in range(begin, end, WIDTH):
@@ -199,12 +213,12 @@ def _add_column(column, value, number, apart, total):
             total[j] += d * d if d == d else apart
     else:
         for j in range(len(column)):
-            total[j] += 0.0 if column[j] == value else apart  # a gap equals nothing
+            total[j] += 0.0 if column[j] == value else apart  # NaN equals nothing
 
 
 @kernel
 def _round_distance(value):
-    """Round to ten digits: equal distances stay so in other units and orders of columns."""
+    """Round to ten digits, so that ties remain in other units and orders of columns."""
     wide = value * 1048577.0  # 2^20 + 1, Veltkamp's way to drop 20 bits
     return wide - (wide - value)
 
@@ -263,8 +277,8 @@ def count_wrong(squared, y, labels, wrong):
 
 
 @kernel
-def grow_spanning_tree(stored, cells, numeric, apart, y, on):
-    """Grow Prim's tree from row 0; mark in `on` both ends of edges between classes."""
+def grow_spanning_tree(stored, cells, numeric, apart, y, on_boundary):
+    """Grow Prim's tree from row 0; mark in `on_boundary` both ends of edges between classes."""
     n = len(y)
     row, best, parent = np.empty(n), np.empty(n), np.empty(n, np.int64)
     crosses, within = np.empty(n, np.bool_), np.zeros(n, np.bool_)
@@ -289,26 +303,26 @@ def grow_spanning_tree(stored, cells, numeric, apart, y, on):
                 following = j
         current = following
         if crosses[current]:
-            on[current] = True
-            on[parent[current]] = True
+            on_boundary[current] = True
+            on_boundary[parent[current]] = True
 
 
 @kernel
 def count_spheres(stored, cells, numeric, apart, y, radius, order):
-    """Count the spheres left when each, in this order, takes in the rows of its class inside."""
+    """Count the spheres needed when each, in this order, covers the rows of its class inside it."""
     n, count = len(y), 0
-    taken, row = np.zeros(n, np.bool_), np.empty(n)
+    covered, row = np.zeros(n, np.bool_), np.empty(n)
     for k in range(n):
         i = order[k]
-        if taken[i]:
+        if covered[i]:
             continue
         count += 1
-        taken[i] = True
+        covered[i] = True
         if radius[i] <= 0.0:
             continue
         _fill_row(stored, cells, numeric, apart, i, row)
         limit = radius[i] * radius[i]
         for j in range(n):
             if y[j] == y[i] and row[j] < limit * (1 - NEAR):
-                taken[j] = True
+                covered[j] = True
     return count

@@ -1,11 +1,11 @@
-r"""Distances between two samples of many columns, for many ways to deal the rows out to them.
+r"""Distances between two samples, column by column, for many permutations of the rows.
 
 .. math::
 
     KS = \max_x |F_1(x) - F_2(x)|, \qquad TV = \tfrac12 \sum_l |p_{1l} - p_{2l}|
 
-A column is sorted once; then all permutations are followed side by side along its rows, one lane
-each, so a thousand of them cost little more than ten.
+A column is sorted once; then its rows are passed once for all permutations together, one lane each,
+so a thousand of them cost little more than ten.
 """
 
 import numpy as np
@@ -24,25 +24,25 @@ EQUAL = 1e-9  # standardised distances that differ by no more than this are equa
 def column_distances(
     orders, ends, present, numeric, labels, distance, missing_difference, score, p, largest
 ):
-    """Fill distances of every column in lane 0, their scores, p-values and the largest scores.
+    """Fill the distances of every column, their scores and p-values, and the largest scores.
 
     Parameters
     ----------
     orders : int64[columns, n]
-        Rows sorted by value, those without one last.
+        Rows sorted by value, rows with a missing value last.
     ends : bool[columns, n]
         Whether the next row in that order has another value.
     present : int64[columns]
-        Rows with a value.
+        Number of rows with a value.
     numeric : bool[columns]
-        KS for those, TV for the others.
+        KS for these columns, TV for the others.
     labels : uint8[n, lanes]
         1 for rows of the first sample; lane 0 is as observed.
     distance, missing_difference : float64[columns]
-        Out: the distance, and the difference of the missing shares, as observed.
+        Out: the observed distance, and the observed difference of the shares of missing values.
     score, p : float64[columns]
-        Out: the larger of both, standardised over all lanes, and its share of lanes at least as
-        large.
+        Out: the larger of the two after standardising over all lanes, and the share of lanes whose
+        score is at least as large.
     largest : float64[lanes]
         In and out: the largest score in each lane.
     """

@@ -1,4 +1,4 @@
-"""Tail probabilities that do not run out of digits."""
+"""Tail probabilities that keep their digits where they underflow."""
 
 import numpy as np
 from scipy import special
@@ -24,7 +24,7 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
     a, b = d2 / 2, d1 / 2
     x = d2 / (d2 + d1 * finite)
     one_minus_x = d1 * finite / (d2 + d1 * finite)  # 1 - x, without the cancellation
-    # one integral each: below 1 the complement, which has the digits where p is close to 1
+    # one integral each: for statistics below 1 the complement, since p is close to 1
     p, evidence = np.empty(len(x)), np.empty(len(x))
     small = finite < 1
     complement = special.betainc(b[small], a[small], one_minus_x[small])
@@ -47,7 +47,7 @@ def f_tail(statistic: FloatArray, d1: FloatArray, d2: FloatArray) -> tuple[Float
 
 
 def false_discovery_rates(p: FloatArray, order: IntArray) -> FloatArray:
-    """Compute Benjamini-Hochberg q-values; `order` sorts p, smallest first.
+    """Compute Benjamini-Hochberg q-values; `order` sorts p in ascending order.
 
     Examples
     --------

@@ -136,7 +136,7 @@ def downdate_inverse(inverse, n_free, x):
 
 @kernel
 def _longest_step(free, n_free, step, b, lower, upper):
-    """Return how far `step` may go before a bound, and the position of `free` that meets it."""
+    """Return how far `step` may go before a bound, and the index in `free` of what meets it."""
     length, blocking = np.inf, -1
     for k in range(n_free):
         i = free[k]
@@ -165,7 +165,7 @@ def solve_active_set(
     """Solve from the feasible point `b`; all arrays from `b` to `inverse` are updated in place.
 
     ``free[:n_free]`` are the free variables, of which the first `n_ready` are in `inverse`
-    already; ``position[i]`` is the place of i in `free` or -1. It gives up after `max_changes`
+    already; ``position[i]`` is the index of i in `free` or -1. It gives up after `max_changes`
     variables freed or fixed, or once the squared numbers of free variables, summed over the
     steps, exceed `max_work`: where most variables end up free, there are faster ways.
 
@@ -198,8 +198,8 @@ def solve_active_set(
             n_waiting -= 1
             entering = waiting[n_waiting]
         elif n_free <= 1:
-            # one variable cannot move by itself, and if it sits on a bound its gradient says
-            # nothing of the bias: look for the pair that wants to move most, which then can
+            # one variable cannot move by itself, and on a bound its gradient does not determine
+            # the bias: free the pair that violates optimality most
             up, down = -1, -1
             for i in range(n):
                 if b[i] < upper[i] and (up < 0 or gradient[i] < gradient[up]):
@@ -272,7 +272,7 @@ def solve_active_set(
             if entering < 0:
                 if fresh or refinements == 0:
                     break
-                # once more with a gradient that no sum of steps has blurred
+                # check once more with a gradient without the rounding errors of many steps
                 _compute_gradient(K, A, factored, y, b, gradient)
                 refinements, best_residual, fresh = 0, np.inf, True
                 continue

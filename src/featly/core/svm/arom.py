@@ -29,18 +29,18 @@ from featly.core.svm.l1_margin import NotSeparableError, l1_margin
 __all__ = ["Arom", "NotSeparableError", "arom"]
 
 
-LOG_EPSILON = -52 * np.log(2.0)  # of h; a weight this far below the largest has vanished ...
+LOG_EPSILON = -52 * np.log(2.0)  # of h; weights this far below the largest have vanished ...
 RESOLUTION = np.log(1e-5)  # ... or this far below the largest that is not favoured
 SUPPORT = 1e-9  # widths below this share of the largest weight, together, change no Gram matrix
 MARGIN_TOLERANCE = 1e-12  # margins of rows between bounds that are met to this are left alone
-GOOD_GAP = 1e-7  # a machine solved to this is taken
+GOOD_DUALITY_GAP = 1e-7  # a machine solved to this relative duality gap is accepted
 ROUNDING = 1e-11  # cosines between a column and the dual solution below this are zero ...
-EPSILON = 1e-15  # ... or below this, where the machine holds on to the column
-WIDEST = 1e8  # a larger prior is as good as this: its column has no price
+EPSILON = 1e-15  # ... or below this, for a column with a large prior
+WIDEST = 1e8  # larger priors are cut to this: the column has no price already
 TINY = np.finfo(float).tiny
-ROUNDED = 1e-12  # h falls by more than this share of it, or not at all
-BLUNDER = 1e-3  # rows that miss a hard margin by this have no solution ...
-RELIABLE = 1e-6  # ... nor where rounding may move margins by this
+ROUNDED = 1e-12  # a fall of h by less than this share of it is a rounding error
+BLUNDER = 1e-3  # a solution is refused where rows miss a hard margin by this ...
+RELIABLE = 1e-6  # ... or where rounding may move margins by this
 COLLAPSED = 1e-12  # C times the squared length of a row below this: no column is worth its price
 MOST_DENSE_ROWS, FACTOR_SHARE = 1024, 4  # with this many rows, and atoms fewer by this, no n x n
 
@@ -52,14 +52,14 @@ class Arom:
     Attributes
     ----------
     log_weights : float array of shape (n_features,)
-        :math:`\\ln |w_f|` of the last iteration in which the column took part; -inf for an exact 0.
+        :math:`\ln |w_f|` of the last iteration in which the column took part; -inf for an exact 0.
     survived : int array of shape (n_features,)
         How many iterations the column survived; all of them for those that are left.
     tightness : float array of shape (n_features,)
-        For norm 1, how near a column that has vanished was to have a weight then, from 0 to 1;
-        0 for others. Where no column ever had a weight, the differences of the class means.
+        For norm 1, how near a column that has vanished was to a weight, from 0 to 1; 0 for others.
+        Where no column ever had a weight, the differences of the class means.
     log_tops : list of float
-        :math:`\\ln` of the largest weight in every iteration.
+        :math:`\ln` of the largest weight in every iteration.
     path : list of int
         Columns left after every iteration.
     objective : list of float
@@ -125,7 +125,7 @@ def arom(
     C : float
         Price of a margin violation; infinity is a hard margin.
     log_prior : float array of shape (n_features,), or None
-        :math:`\\ln \\beta_f`.
+        :math:`\ln \beta_f`.
     variance : array or float
         Total variance of every column.
     norm : {1, 2}
@@ -161,7 +161,7 @@ def arom(
             except NotSeparableError:
                 if k == 0:
                     raise
-                stuck = True  # the last weights do separate, but rounding is in the way
+                stuck = True  # the last weights separate the classes, so rounding is to blame
                 break
             after = solved.log_weights
             top = float(after.max())
@@ -219,20 +219,22 @@ def arom(
 def _find_lasting(log_w: FloatArray, beta: FloatArray) -> BoolArray:
     """Return which weights have not vanished.
 
-    The square of a weight is its column's share of the next Gram matrix, and what is below 1e-10
-    of that the machine cannot see. Favoured columns may have much larger weights than all others,
-    so the largest of these is the measure for all. One that its prior can bring back is not gone.
+    The square of a weight is its column's share of the next Gram matrix, where a share below 1e-10
+    is lost in rounding. Favoured columns may have much larger weights than all others,
+    so the largest weight of these others is the measure for all. A weight that its prior can raise
+    above the limits again has not vanished.
     """
     reach, top = log_w + 2 * beta, float(log_w.max())
     plain = float(log_w[beta == 0].max(initial=-np.inf))
     measure = plain if plain > -np.inf else top
-    return (reach > measure + RESOLUTION) & (reach > top + LOG_EPSILON)
+    lasting: BoolArray = (reach > measure + RESOLUTION) & (reach > top + LOG_EPSILON)
+    return lasting
 
 
 def _class_mean_distances(
     source: Source, y: FloatArray, variance: FloatArray | float
 ) -> FloatArray:
-    """Distances between the class means of every column, as shares of the largest."""
+    """Return distances between the class means of every column, as shares of the largest."""
     v = np.where(y > 0, 1 / (y > 0).sum(), -1 / (y < 0).sum())
     forms = source.forms(v)
     forms[forms <= ROUNDING**2 * float(v @ v) * source.n_rows * variance] = 0.0
@@ -268,7 +270,7 @@ class _SquaredNorm:
             candidate = self._solve(columns, limit)
             if candidate is not None and (best is None or candidate.duality_gap < best.duality_gap):
                 best = candidate
-            if best is not None and best.duality_gap < GOOD_GAP:
+            if best is not None and best.duality_gap < GOOD_DUALITY_GAP:
                 break
         if best is None:
             raise NotSeparableError
@@ -312,16 +314,14 @@ class _SquaredNorm:
             reach = np.abs(matrix).T @ reach if tall else reach
             if not worst <= BLUNDER or not float(reach.max()) * EPSILON <= RELIABLE:
                 return None
-        price, violation_cost = (
-            float(coef @ values),
-            C * float(slack.sum()) if np.isfinite(C) else 0.0,
-        )
+        price = float(coef @ values)
+        violation_cost = C * float(slack.sum()) if np.isfinite(C) else 0.0
         duality_gap = abs(price + violation_cost - float(np.abs(coef).sum())) / max(
             price / 2 + violation_cost, TINY
         )
         if np.isfinite(C):
             return _DualSolution(coef, duality_gap, self.C * float(slack.sum()), limit)
-        # the gap of a hard margin knows nothing of rows that are on the wrong side of it
+        # the duality gap of a hard margin does not count rows on its wrong side
         return _DualSolution(coef, max(duality_gap, worst), 0.0, limit)
 
 
@@ -330,7 +330,7 @@ def _refine_margins(
 ) -> tuple[FloatArray, float, FloatArray]:
     """Correct a dual solution a little, so that the rows between bounds lie on their margin.
 
-    The weight of a narrow column is what wide ones leave over: it is known as well as margins are
+    The weight of a narrow column is what wide ones leave over. It is as exact as the margins are
     met, which the inverse that the solver updates may miss by 1e-6 where K is near-singular.
     """
     for _ in range(3):

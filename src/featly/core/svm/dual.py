@@ -1,5 +1,7 @@
 """A linear support vector machine on a Gram matrix that shrinks: exact, and warm at each step."""
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg
 
@@ -40,14 +42,19 @@ class SVMDual:
         How many variables changed between free and fixed in the last solve.
     """
 
+    duality_gap: float
+
+    n_changes: Any
+    bias: Any
+
     def __init__(self, y: FloatArray, C: FloatArray, n_jobs: int | None = None) -> None:
         n = len(y)
         self.n_jobs = n_jobs
         self.y = y
         self.C = C
-        self.lower = np.where(y > 0, 0.0, -C)
-        self.upper = np.where(y > 0, C, 0.0)
-        self.coef = np.zeros(n)
+        self.lower: AnyArray = np.where(y > 0, 0.0, -C)
+        self.upper: AnyArray = np.where(y > 0, C, 0.0)
+        self.coef: FloatArray = np.zeros(n)
         self.bias, self.duality_gap, self.n_changes = 0.0, np.inf, 0
         self._gradient = np.empty(n)
         self._free = np.zeros(n + 1, np.int64)
@@ -147,7 +154,7 @@ class SVMDual:
             1e-10,
         )
         self._n_ready = self._n_free
-        with np.errstate(over="ignore", invalid="ignore"):  # nothing may have been found
+        with np.errstate(over="ignore", invalid="ignore"):  # the objectives may be infinite
             self.duality_gap = float((primal - dual) / max(abs(primal), np.finfo(float).tiny))
         return int(status)
 
@@ -177,9 +184,10 @@ class SVMDual:
     def _start_inside(self, K: FloatArray | None, A: FloatArray | None, rank: int) -> bool:
         """Start from the interior solution, with what is close to a bound put on it.
 
-        False if it is final: where rows repeat, as in tables of few and coarse columns, many more
-        of them lie on the margin than the active set can have free, and to sort them out would
-        take longer than all the rest. The interior solution is within 1e-10 of the optimum.
+        Return False where that solution is final: where rows repeat, as in tables of few and coarse
+        columns, many more of them lie on the margin than the active set can have free, and to find
+        the right ones would take longer than all the rest. The interior solution is within 1e-10 of
+        the optimum.
         """
         alpha, at_zero, at_C, bias = interior_point(self.y, self.C, K=K, A=A, n_jobs=self.n_jobs)
         scale = max(float(alpha.max()), np.finfo(float).tiny)

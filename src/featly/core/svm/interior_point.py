@@ -67,7 +67,8 @@ def _iterate(
         balance = float(y @ a)
         duality_gap = float(a @ z + s @ t)
         objective = abs(float(a.sum() - a @ quadratic / 2))
-        # how far from done; rounding in the Newton systems may spoil the last iterations
+        # 1 or less meets the tolerances; rounding in the Newton systems may spoil the last
+        # iterations
         excess = max(
             duality_gap / max(objective, 1e-12) / tolerance, float(np.abs(dual).max()) / 1e-9
         )
@@ -92,7 +93,7 @@ def _iterate(
             ones: FloatArray = solved_ones,
             state: tuple[FloatArray, ...] = (a, s, z, t),
         ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-            # az, st: what the products a z and s t are asked to change by
+            # az, st: the wanted changes of the products a z and s t
             a, s, z, t = state
             rhs = y * (-dual + az / a - st / s)
             solved = solve(rhs)
@@ -159,12 +160,14 @@ class _Factored:
         self.chunks = [slice(*c) for c in split(n, max(1, CHUNK_BYTES // (8 * max(1, r))))]
 
     def diagonal(self) -> FloatArray:
-        return np.einsum("ij,ij->j", self.A, self.A)
+        squares: FloatArray = np.einsum("ij,ij->j", self.A, self.A)
+        return squares
 
     def _weights(self, b: FloatArray) -> FloatArray:
         """Product A b."""
         parts = run_blocks(lambda c: self.A[:, c] @ b[c], self.chunks, self.n_jobs)
-        return np.sum(parts, axis=0)
+        product: FloatArray = np.sum(parts, axis=0)
+        return product
 
     def _values(self, w: FloatArray) -> FloatArray:
         """Product A'w."""
@@ -189,7 +192,7 @@ class _Factored:
 
         def solve(rhs: FloatArray) -> FloatArray:
             x = solve_once(rhs)
-            # Woodbury loses digits when the weights span many orders; a correction wins them back
+            # Woodbury loses digits when the weights span many orders; a correction restores them
             residual = rhs - weight * x - self.product(x)
             if np.abs(residual).max() <= 1e-9 * np.abs(rhs).max():
                 return x

@@ -18,8 +18,8 @@ support vector machines, *ICML*, 82-90.
 
 At most as many atoms as rows have a weight, so the program is solved on a working set of columns
 (by HiGHS), all others are priced by the dual solution in one pass, and those that violate the
-dual join. HiGHS is content with 1e-9; from the rows and columns that it found to be tight, two
-small linear systems give both solutions to rounding.
+dual join. HiGHS stops at a tolerance of 1e-9; from the rows and columns that are tight in its
+solution, two small linear systems give both solutions to rounding.
 """
 
 import itertools
@@ -102,7 +102,7 @@ def l1_margin(
     """Solve the machine of least l1-norm on columns that are centred and scaled.
 
     Of atoms that are equal, or opposite, in every row, only the one of the first feature can have
-    a weight. Where several machines are optimal, one of them is found, the same in every run.
+    a weight. Where several machines are optimal, the result is one of them, the same in every run.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def l1_margin(
         if count == 0:
             break
         value = float(np.abs(coef).sum())
-        if value < (1 - VIOLATION) * last:  # so that no set comes back again and again
+        if value < (1 - VIOLATION) * last:  # so that the working sets cannot repeat
             columns.retain(np.append(is_tight, np.ones(count, np.bool_)))
         last = value
     if (source.kinds == CATEGORICAL).any():
@@ -163,7 +163,8 @@ def _dual_without_columns(y: FloatArray, C: FloatArray) -> FloatArray:
     positive = y > 0
     above, below = C[positive].sum(), C[~positive].sum()
     paid = min(above, below)
-    return y * C * np.where(positive, paid / above, paid / below)
+    coef: FloatArray = y * C * np.where(positive, paid / above, paid / below)
+    return coef
 
 
 def _build_machine(
@@ -176,9 +177,9 @@ def _build_machine(
     """Build the solution by feature, with its certificate."""
     chosen = np.flatnonzero(weights)
     owners = columns.first_owners(chosen, tightness)
-    features, place = np.unique(owners, return_inverse=True)
+    features, position = np.unique(owners, return_inverse=True)
     norms = np.zeros(len(features))
-    np.add.at(norms, place, np.abs(weights[chosen]))
+    np.add.at(norms, position, np.abs(weights[chosen]))
     bias, loss = _best_bias(weights[chosen] @ columns.atoms[chosen], columns.y, C)
     primal = float(norms.sum()) + loss
     dual = float(np.abs(coef).sum()) / max(1.0, float(tightness.max(initial=0.0)))
@@ -197,7 +198,7 @@ def _best_bias(values: FloatArray, y: FloatArray, C: FloatArray) -> tuple[float,
 
 # ---- columns ------------------------------------------------------------------------------------
 def _find_largest(values: FloatArray, count: int) -> IntArray:
-    """Find the largest positive values, at most `count`; of equal ones the first."""
+    """Return positions of the largest positive values, at most `count`; of equal ones the first."""
     if len(values) > count:
         least = np.partition(values, len(values) - count)[len(values) - count]
         places = np.flatnonzero((values >= least) & (values > 0))
@@ -220,7 +221,7 @@ def _iterate_tiles(
 def _tightness(source: Source, coef: FloatArray, above: float = 0.0) -> FloatArray:
     """Compute the largest ``|x_a . coef|`` of the atoms of every feature.
 
-    Where the norm over a block, which bounds it, is `above` or less, that may come instead.
+    Where the norm over a block is `above` or less, that norm, an upper bound, may be returned.
     """
     tightness = np.sqrt(source.forms(coef))
     blocks = np.flatnonzero((source.kinds == CATEGORICAL) & (tightness > above))
@@ -246,7 +247,7 @@ class _WorkingSet:
     owner : int array
         The feature that has come with an atom.
     entered : bool array, one entry a feature
-        Those that have ever been let in.
+        Whether a feature was ever added.
     """
 
     def __init__(self, source: Source, y: FloatArray) -> None:
@@ -254,10 +255,10 @@ class _WorkingSet:
         self.atoms = np.empty((0, source.n_rows))
         self.owner = np.empty(0, np.int64)
         self.entered = np.zeros(source.n_features, np.bool_)
-        self._place: dict[bytes, int] = {}
+        self._positions: dict[bytes, int] = {}
 
     def add(self, features: IntArray) -> int:
-        """Let some features in; return how many new atoms came with them."""
+        """Add some features; return how many new atoms came with them."""
         blocks, owner = [self.atoms], self.owner.tolist()
         for members, atoms, owners in _iterate_tiles(self.source, features):
             self.entered[members] = True
@@ -265,8 +266,8 @@ class _WorkingSet:
             atoms, owners = atoms[nonzero], owners[nonzero]
             new = []
             for k, key in enumerate(_atom_keys(atoms)):
-                place = self._place.setdefault(key, len(owner))
-                if place == len(owner):
+                position = self._positions.setdefault(key, len(owner))
+                if position == len(owner):
                     owner.append(owners[k])
                     new.append(k)
             blocks.append(atoms[new])
@@ -275,7 +276,7 @@ class _WorkingSet:
         return len(self.atoms) - before
 
     def add_largest(self, values: FloatArray, most: int) -> int:
-        """Let in features of large values until about `most` new atoms have come, not copies."""
+        """Add features of large values until about `most` atoms are new, copies not counted."""
         count = 0
         while count < most and values.any():
             chosen = _find_largest(values, most - count)
@@ -284,32 +285,32 @@ class _WorkingSet:
         return count
 
     def retain(self, retained: BoolArray) -> None:
-        """Take the other atoms out."""
+        """Remove all other atoms."""
         self.atoms, self.owner = self.atoms[retained], self.owner[retained]
-        self._place = {key: place for place, key in enumerate(_atom_keys(self.atoms))}
+        self._positions = {key: k for k, key in enumerate(_atom_keys(self.atoms))}
 
     def first_owners(self, chosen: IntArray, tightness: FloatArray) -> IntArray:
         """Return the first feature of the source with each of these atoms, in the set or not."""
         owner = self.owner[chosen]
         if len(chosen) == 0:
             return owner
-        place = {key: k for k, key in enumerate(_atom_keys(self.atoms[chosen]))}
+        positions = {key: k for k, key in enumerate(_atom_keys(self.atoms[chosen]))}
         before = tightness[: owner.max()]  # a copy is as tight, up to rounding
         for _, atoms, owners in _iterate_tiles(
             self.source, np.flatnonzero(before >= (1 - COPY_WINDOW) * tightness[owner].min())
         ):
             for key, feature in zip(_atom_keys(atoms), owners, strict=True):
-                k = place.get(key)
+                k = positions.get(key)
                 if k is not None:
                     owner[k] = min(owner[k], feature)
         return owner
 
 
 def _add_separating_columns(columns: _WorkingSet, most: int) -> None:
-    """Let in the columns without which no hyperplane separates the classes.
+    """Add the columns without which no hyperplane separates the classes.
 
-    The margins' total shortfall is minimised, at no price of weights. While there is one, its dual
-    solution v has x_a . v = 0 on the working set; a column that helps has not.
+    The margins' total shortfall is minimised, and weights cost nothing. While the shortfall is
+    positive, its dual solution v has x_a . v = 0 on the working set; a column that helps has not.
     """
     source, y = columns.source, columns.y
     while True:
@@ -351,17 +352,18 @@ class _Program:
 
     def solve(self) -> tuple[FloatArray, FloatArray] | None:
         """Return the weight of every atom and alpha_i y_i of every row; None without separation."""
-        solution = self._highs()
+        solution = self._solve_by_highs()
         if solution is None:
             return None
         omega, coef = solution if self.free else self._polish(*solution)
         return omega / self.widths, coef / self.factor
 
-    def _highs(self) -> tuple[FloatArray, FloatArray] | None:
+    def _solve_by_highs(self) -> tuple[FloatArray, FloatArray] | None:
         """Solve by HiGHS, in the form with fewer constraints if it can."""
         solvers = [self._solve_by_rows, self._solve_by_columns]
         if len(self.unit) < len(self.y):
             solvers.reverse()
+        solution: tuple[FloatArray, FloatArray] | None
         for tolerance, solver in itertools.product(HIGHS_TOLERANCES, solvers):
             status, solution = solver(tolerance)
             if status == OPTIMAL:
@@ -401,7 +403,7 @@ class _Program:
             return result.status, None
         return OPTIMAL, (-result.eqlin.marginals[:m], result.x[:n] * self.y)
 
-    # ---- from HiGHS's tolerance to rounding -----------------------------------------------------
+    # ---- polishing: from HiGHS's tolerance to rounding ------------------------------------------
     def _polish(self, omega: FloatArray, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve to rounding where the tight rows and columns determine the solutions.
 
@@ -414,7 +416,7 @@ class _Program:
         weighted = np.abs(omega) > TINY * np.abs(omega).max(initial=0.0)
         values = omega @ self.unit
         bias = _best_bias(values, self.y, self.C)[0]
-        # what must be tight, and with it what happens to be
+        # the rows and columns that must be tight; then also those that happen to be
         rows = free, free | (np.abs(1 - self.y * (values + bias)) <= CLOSE)
         columns = weighted, weighted | (np.abs(self.unit @ coef) >= (1 - CLOSE) * self.price)
         weights = [self._meet_rows(omega, bias, weighted, tight) for tight in rows]
@@ -461,7 +463,7 @@ class _Program:
         least = np.inf
         if not self.hard:
             least = price + _best_bias(values, self.y, self.C)[1]
-            # no margin falls short by rounding, which a large C would make dear
+            # a margin that falls short by rounding would be expensive at a large C
             margin /= 1 + ROUNDING * (1 + float(np.abs(omega).sum()))
         if margin > 0 and price / margin <= (1 + POLISHED) * least:
             return price / margin, omega / margin
@@ -480,7 +482,10 @@ class _Program:
 
 def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
     """Return the least change that solves a system, or comes nearest to that."""
-    return lstsq(system, right, cond=1e-12, lapack_driver="gelsy", check_finite=False)[0]
+    solution: FloatArray = lstsq(
+        system, right, cond=1e-12, lapack_driver="gelsy", check_finite=False
+    )[0]
+    return solution
 
 
 def _linprog(cost: FloatArray, bounds: FloatArray, tolerance: float, **constraints: Any) -> Any:

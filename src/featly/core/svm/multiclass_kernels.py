@@ -27,7 +27,7 @@ __all__ = [
     "certificate",
     "clip_to_bounds",
     "combine_rows",
-    "face_matrix",
+    "fill_face_matrix",
     "find_nearest_point",
     "mark_face",
     "slope_change",
@@ -217,9 +217,9 @@ def combine_rows(coef, rows, low, high, out):
 def find_nearest_point(S, center, sigma, y, C, box, eta, state):
     """Find ``eta``, the feasible point best for scores `S`, at a price for leaving `center`.
 
-    That is the solution for h = M center + sigma (margins missed). `state` tells of every entry
-    whether it is at zero, free, or at its bound; of a row whose sum is at its bound, the first
-    entry above zero is taken as bound: the others are free and it follows.
+    That is the solution for h = M center + sigma (margins missed). `state` says for every entry
+    whether it is at zero, free, or at its bound. In a row whose sum is at its bound, the first
+    entry above zero counts as bound: it is the bound less the others, which are free.
     """
     k, n = eta.shape
     h, new, scores = np.empty(k), np.empty(k), np.empty(k)
@@ -261,7 +261,7 @@ def _mark_states(eta, i, C, box, full, state):
 def slope_change(S, D, length, eta, center, sigma, y, C, box):
     """Return how the coefficients' inner product with D changes from S to S + length D.
 
-    The coefficients are those that :func:`find_nearest_point` finds; `eta` are those at S. Most do
+    The coefficients are those that :func:`find_nearest_point` gives; `eta` are those at S. Most do
     not change, and the difference of two sums over all of them would be lost in rounding errors.
     """
     k, n = S.shape
@@ -312,15 +312,15 @@ def clip_to_bounds(eta, C, box):
 
 
 @kernel
-def face_matrix(K, place, rows, classes, others, ridge, low, high, H):
+def fill_face_matrix(K, positions, rows, classes, others, ridge, low, high, H):
     """Fill rows ``low:high`` of the lower triangle of the Hessian on a face.
 
     Variable u moves coefficient from class ``classes[u]`` to ``others[u]`` in row ``rows[u]``,
-    which is row ``place[rows[u]]`` of `K`.
+    which is row ``positions[rows[u]]`` of `K`.
     """
     for u in range(low, high):
         i, m, r = rows[u], classes[u], others[u]
-        row = K[place[i]]
+        row = K[positions[i]]
         for v in range(u + 1):
             shared = 0
             if others[v] == r:
@@ -333,7 +333,7 @@ def face_matrix(K, place, rows, classes, others, ridge, low, high, H):
                 shared -= 1
             value = 0.0
             if shared != 0:
-                value = row[place[rows[v]]]
+                value = row[positions[rows[v]]]
                 if rows[v] == i:
                     value += ridge
             H[u, v] = shared * value

@@ -6,6 +6,7 @@ class-major, (n_classes, n_rows).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -39,18 +40,21 @@ class Point:
         )
 
     def minus(self, other: "Point") -> "Point":
-        """The difference of two points."""
+        """Return the difference of two points."""
         return Point(self.form - other.form, self.scores - other.scores)
 
 
 class Gram:
     """Rows known by their products with one another."""
 
-    n_weights = np.inf
+    n_jobs: int | None
+    rank: int
+
+    n_weights: float = np.inf
 
     def __init__(self, K: FloatArray, rank: int, n_jobs: int | None) -> None:
         self.K, self.rank, self.n_jobs = K, rank, n_jobs
-        self.size = float(np.trace(K)) / len(K)
+        self.size: float = float(np.trace(K)) / len(K)
 
     def point(self, coef: FloatArray) -> Point:
         """Compute the weights that coefficients of the rows give."""
@@ -63,22 +67,26 @@ class Gram:
     def sweep(
         self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: Point, count: int
     ) -> None:
-        """Solve for every row in turn, so many times; `at` is what the sweeps keep of `eta`."""
+        """Solve for every row in turn, `count` times; `at`, the point of `eta`, is updated too."""
         for _ in range(count):
             sweep_gram(self.K, y, C, box, eta, at.scores)
 
     def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
-        """Products of some rows, and where each row lies in them."""
+        """Return products of some rows, and the position of each row in them."""
         return self.K, np.arange(len(self.K))
 
 
 class Rows:
     """Rows themselves: few columns, and nothing n x n."""
 
+    rank: Any
+    n_weights: Any
+    n_jobs: int | None
+
     def __init__(self, X: FloatArray, n_jobs: int | None) -> None:
         self.X, self.n_jobs = X, n_jobs
         self.n_weights = self.rank = X.shape[1]
-        self.size = float(np.vdot(X, X)) / len(X)
+        self.size: float = float(np.vdot(X, X)) / len(X)
 
     def point(self, coef: FloatArray) -> Point:
         """Compute the weights that coefficients of the rows give."""
@@ -95,16 +103,16 @@ class Rows:
     def sweep(
         self, y: IntArray, C: FloatArray, box: bool, eta: FloatArray, at: Point, count: int
     ) -> None:
-        """Solve for every row in turn, so many times; `at` is what the sweeps keep of `eta`."""
+        """Solve for every row in turn, `count` times; `at`, the point of `eta`, is updated too."""
         for _ in range(count):
             sweep_weights(self.X, y, C, box, eta, at.form)
 
     def block(self, rows: IntArray) -> tuple[FloatArray, IntArray]:
-        """Products of some rows, and where each row lies in them."""
-        place = np.zeros(len(self.X), np.int64)
-        place[rows] = np.arange(len(rows))
+        """Return products of some rows, and the position of each row in them."""
+        positions = np.zeros(len(self.X), np.int64)
+        positions[rows] = np.arange(len(rows))
         part = self.X[rows]
-        return part @ part.T, place
+        return part @ part.T, positions
 
 
 def combine_by_blocks(coef: FloatArray, rows: FloatArray, n_jobs: int | None) -> FloatArray:
@@ -118,8 +126,8 @@ def combine_by_blocks(coef: FloatArray, rows: FloatArray, n_jobs: int | None) ->
 def solve_by_blocks(H: FloatArray, right: FloatArray, n_jobs: int | None) -> FloatArray | None:
     """Solve a positive definite system given by its lower triangle, which is overwritten.
 
-    None where it is not positive definite by rounding errors. By blocks of columns: what is
-    below a block, and what is right of it, falls into rows that threads can share.
+    Return None where it is not positive definite by rounding errors. The factorisation goes by
+    blocks of columns: what is below a block, and right of it, is shared by threads row by row.
     """
     size = len(H)
     if size == 0:

@@ -27,6 +27,8 @@ K.-C. (2018), A highly efficient semismooth Newton augmented Lagrangian method f
 problems, *SIAM Journal on Optimization* 28, 433-458.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -37,7 +39,7 @@ from featly.core.svm.multiclass_kernels import (
     FREE,
     certificate,
     clip_to_bounds,
-    face_matrix,
+    fill_face_matrix,
     find_nearest_point,
     mark_face,
     slope_change,
@@ -53,15 +55,16 @@ MOST_SIGMA = 1e8  # above, sigma times the rounding errors of the scores hides s
 MOST_SIGMA_CROWDED = 1e5  # where more are free than the weights can tell apart
 MOST_STEPS = 40  # Newton steps for one center
 MOST_CENTERS = 100
-GOOD_GAP = 1e-11  # relative; a solution as good as this that no longer moves is final ...
+GOOD_DUALITY_GAP = 1e-11  # relative; a solution this good that no longer moves is final ...
 ROUNDING = 1e-14  # ... and as this share of all prices: margins are not known any better
 STILL = 1e-10  # a relative change of the weights below this is none
 NOISE = 1e-12  # cosines between a column and the coefficients below this are zero
-NEAR = 1e-8  # a solution that leaves its bounds by this share is only rounded
+NEAR = 1e-8  # a solution that leaves its bounds by this share is out of them by rounding
 LEVEL_GRADIENT = 1e-10  # a gradient of this share of the weights that ...
 MOST_IDLE = 2  # ... shrinks no more in so many steps is one of rounding errors
-FAIR_GAP = 1e-9  # as good as this it may be given up after ...
-MOST_STALE, LONG_STALE = 6, 25  # ... so many centers without half the gap; else after so many
+FAIR_DUALITY_GAP = 1e-9  # the search may end at such a solution after ...
+MOST_STALE = 6  # ... so many centers that do not halve the duality gap, ...
+LONG_STALE = 25  # ... and at any other solution after so many
 
 
 class MulticlassDual:
@@ -88,6 +91,13 @@ class MulticlassDual:
     n_steps : int
         Newton steps of the last solution.
     """
+
+    duality_gap: Any
+
+    n_steps: int
+    n_jobs: int | None
+    box: bool
+    y: IntArray
 
     def __init__(
         self, y: IntArray, n_classes: int, C: FloatArray, box: bool, n_jobs: int | None = None
@@ -136,7 +146,8 @@ class MulticlassDual:
             squared = space.inner(at, at)
             duality_gap, loss = certificate(at.scores, center, y, C, box)
             primal = squared / 2 + loss
-            duality_gap, good = duality_gap / primal, GOOD_GAP + ROUNDING * float(C.sum()) / primal
+            duality_gap /= primal
+            good = GOOD_DUALITY_GAP + ROUNDING * float(C.sum()) / primal
             stale = 0 if duality_gap < self.duality_gap / 2 else stale + 1
             if duality_gap < self.duality_gap:
                 self.eta[:] = center
@@ -145,7 +156,7 @@ class MulticlassDual:
                 moved = at.minus(last)
                 if space.inner(moved, moved) <= STILL**2 * squared + self._noise(space, center):
                     return
-            if stale >= (MOST_STALE if self.duality_gap <= FAIR_GAP else LONG_STALE):
+            if stale >= (MOST_STALE if self.duality_gap <= FAIR_DUALITY_GAP else LONG_STALE):
                 return
             last = at
             proposal, taken = self._proximal_point(space, at, center, sigma)
@@ -166,7 +177,7 @@ class MulticlassDual:
     ) -> tuple[FloatArray | None, int]:
         """Find the proximal point of `center`; return it and the number of Newton steps.
 
-        None where Newton's method did not come to an end.
+        Return None in place of the point where Newton's method does not converge.
         """
         y, C, box = self.y, self.C, self.box
         eta, state, before = np.empty_like(center), *np.empty((2, *center.shape), np.int8)
@@ -189,15 +200,10 @@ class MulticlassDual:
             if to is None or exact is None:
                 return None, step
             gradient = at.minus(hat)
-            squared_gradient, limit = (
-                space.inner(gradient, gradient),
-                LEVEL_GRADIENT**2 * space.inner(at, at),
-            )
-            idle = (
-                idle + 1
-                if squared_gradient > least / 4 and squared_gradient <= max(limit, noise)
-                else 0
-            )
+            squared_gradient = space.inner(gradient, gradient)
+            limit = LEVEL_GRADIENT**2 * space.inner(at, at)
+            is_idle = squared_gradient > least / 4 and squared_gradient <= max(limit, noise)
+            idle = idle + 1 if is_idle else 0
             least = min(least, squared_gradient)
             length = self._search_line(space, at, to, gradient, eta, center, sigma)
             if length > 0:
@@ -214,10 +220,10 @@ class MulticlassDual:
     def _noise(self, space: Gram | Rows, eta: FloatArray) -> float:
         """Return a squared norm of the weights up to which they may be rounding errors.
 
-        It counts where the optimum is W = 0, as with Crammer and Singer's loss and classes that
+        It matters where the optimum is W = 0, as with Crammer and Singer's loss and classes that
         overlap: the coefficients are large then, and cancel.
         """
-        return NOISE**2 * float(np.vdot(eta, eta)) * eta.shape[1] * space.size
+        return NOISE**2 * float(np.vdot(eta, eta)) * int(eta.shape[1]) * space.size
 
     def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
         """Put the optimum on the face right for rounding; return `eta` if it is out of bounds."""
@@ -281,12 +287,12 @@ class MulticlassDual:
         """Find the optimum on the face of eta, where nothing keeps it within the bounds."""
         rows, classes = map(np.ascontiguousarray, np.nonzero(free.T))
         others = self._bound_classes(state)[rows]
-        K, place = space.block(np.flatnonzero(free.any(axis=0)))
+        K, positions = space.block(np.flatnonzero(free.any(axis=0)))
         size = len(rows)
         H = np.empty((size, size))
 
         def fill(part: tuple[int, int]) -> None:
-            face_matrix(K, place, rows, classes, others, 1 / sigma, *part, H)
+            fill_face_matrix(K, positions, rows, classes, others, 1 / sigma, *part, H)
 
         run_blocks(fill, split(size, CHUNK), self.n_jobs)
         gradient = hat.scores + self._coef(eta - center) / sigma + 1

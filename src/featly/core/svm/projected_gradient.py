@@ -24,7 +24,7 @@ from featly.core.svm.dual import middle_bias
 __all__ = ["Solution", "duality_gap", "project_balanced", "projected_gradient"]
 
 
-LOOK_EVERY = 10  # iterations between two looks at the duality gap
+CHECK_EVERY = 10  # iterations between two computations of the duality gap
 POWER_STEPS = 12  # for a first guess at the largest eigenvalue; it is corrected where too small
 
 
@@ -41,8 +41,8 @@ class Solution:
         (primal - dual) / primal objective.
     n_iter : int
     lipschitz : float
-        The largest eigenvalue of K on balanced vectors, as far as it was met: a start for the
-        next, similar K.
+        The largest eigenvalue of K on balanced vectors, as far as the steps have met it: a start
+        for the next, similar K.
     """
 
     coef: FloatArray
@@ -64,8 +64,8 @@ def projected_gradient(
 ) -> Solution:
     """Solve from `start`, or from zero, until the relative duality gap is at most `tolerance`.
 
-    `lipschitz` is the largest eigenvalue of K between balanced vectors, if something is known of
-    it: it may be too small, which is noticed, and must not be much too large.
+    `lipschitz` is an estimate of the largest eigenvalue of K between balanced vectors, or 0. One
+    that is too small is corrected; one that is much too large makes the steps too short.
     """
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
     scale = lipschitz if lipschitz > 0 else _largest_eigenvalue(product, y)
@@ -76,7 +76,7 @@ def projected_gradient(
     best: tuple[float, FloatArray, float] = (np.inf, b, 0.0)
     n_iter = 0
     for n_iter in range(max_iter + 1):
-        if n_iter % LOOK_EVERY == 0 or n_iter == max_iter:
+        if n_iter % CHECK_EVERY == 0 or n_iter == max_iter:
             relative_gap, bias = duality_gap(Kb, b, y, C)
             if relative_gap < best[0]:
                 best = (relative_gap, b, bias)

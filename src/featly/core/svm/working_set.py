@@ -6,7 +6,8 @@ the *working set* W,
 
     minimise   1/2 b_W' K_WW b_W - (y_W - K_WN b_N)' b_W     subject to   sum b_W = - sum b_N
 
-is a small problem that the active set solves exactly; one product with K tells what is left to do.
+is a small problem that the active set solves exactly; one product with K then shows which rows
+still violate optimality.
 
 Osuna, E., Freund, R. and Girosi, F. (1997), An improved training algorithm for support vector
 machines, *NNSP*, 276-285.
@@ -24,11 +25,11 @@ from featly.core.svm.projected_gradient import Solution, duality_gap, projected_
 __all__ = ["solve_by_products"]
 
 
-ROUGH = 1e-3  # the gap at which most of the bounds that hold are known
+ROUGH = 1e-3  # the duality gap at which most of the bounds that hold are known
 FEW = 200  # rows that a working set takes in at least, if they violate optimality
 MOST = 4000  # rows of a working set: two matrices of 128 MB
 ROUNDS = 40
-MOST_SLOW = 10  # rounds in a row that do not halve the gap
+MOST_SLOW = 10  # rounds in a row that do not halve the duality gap
 
 
 def solve_by_products(
@@ -44,8 +45,9 @@ def solve_by_products(
 ) -> Solution:
     """Solve with products ``K v`` and small blocks ``K[rows, rows]`` alone.
 
-    To a relative duality gap of `tolerance` where few coefficients lie between their bounds; else,
-    as for a column of many equal values, to one of `rough`, by `max_iter` gradient steps at most.
+    The relative duality gap is at most `tolerance` where few coefficients lie between their
+    bounds; else, as for a column of many equal values, at most `rough`, unless `max_iter` gradient
+    steps do not suffice.
     """
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
     rough_solution = projected_gradient(
@@ -82,7 +84,7 @@ def solve_by_products(
 def _choose_working_set(
     slack: FloatArray, b: FloatArray, lower: FloatArray, upper: FloatArray
 ) -> IntArray:
-    """Choose the coefficients between their bounds, or those that want to move most."""
+    """Choose the coefficients between their bounds, and those that violate optimality most."""
     between = (b > lower) & (b < upper)
     free = np.flatnonzero(between)
     if len(free) > MOST - FEW:
@@ -104,7 +106,7 @@ def _improve(
     lower: FloatArray,
     upper: FloatArray,
 ) -> bool:
-    """Solve for the rows of a working set, in place; False if that failed."""
+    """Solve for the rows of a working set, in place; return False if that failed."""
     m = len(rows)
     part = b[rows]
     # one more variable that cannot move stands for all other rows: it keeps the sum at zero
@@ -131,9 +133,9 @@ def _improve(
 
 
 def _corner(total: float, lower: FloatArray, upper: FloatArray, slack: FloatArray) -> FloatArray:
-    """Return a point of the given sum with all but one coefficient on a bound.
+    """Return a point with the sum `total` and with all but one coefficient on a bound.
 
-    Those that want to rise most are raised first. The active set starts there: to hand it all the
+    Those of the smallest `slack` are raised first. The active set starts there: to free all the
     coefficients that are between their bounds now, most of which are not in the end, would cost
     the cube of their number.
     """

@@ -37,7 +37,7 @@ __all__ = ["CodedRows", "Tree", "TreeRules", "add_probabilities", "grow_tree", "
 
 
 LARGE_NODE = 1 << 20  # cells of a node from which on threads score its columns
-MANY_LEVELS = 0.3  # levels a row: such a column gains without telling anything
+MANY_LEVELS = 0.3  # levels a row: such a column gains by chance
 LOGS = 1 << 21  # whole numbers whose logarithms are kept
 
 
@@ -151,7 +151,7 @@ def _grow_nodes(
 ) -> tuple[tuple[Any, ...], int]:
     """Grow a tree without pruning; return it and the number of its nodes."""
     n_features, n_rows = rows.codes.shape
-    order, spare, ends, bags = lists
+    order, spare, ends, branch_weights = lists
     total = float(rows.weight.sum())
     has_many_levels = rows.is_level & (rows.n_codes >= MANY_LEVELS * total - SMALL)
     averaged = ~has_many_levels | has_many_levels.all()
@@ -159,7 +159,7 @@ def _grow_nodes(
     whole = np.arange(1.0, len(logs))
     logs[1:] = whole * np.log2(whole)
     gain_rules = (float(rules.min_rows), bool(rules.mdl_correction), bool(rules.binary_splits))
-    n_slots = 32 + len(bags)
+    n_slots = 32 + len(branch_weights)
     nodes = np.zeros((n_slots, FIELDS), np.int64)
     nodes[0, FEATURE] = nodes[0, PARENT] = -1
     nodes[0, HIGH] = nodes[0, FIRST_MISSING] = n_rows
@@ -173,7 +173,7 @@ def _grow_nodes(
         np.zeros(n_features, np.bool_), np.empty(n_features), np.empty(n_features),
         np.zeros((n_features, 2), np.int64),
     )  # fmt: skip
-    memory = (order, spare, *node, totals, ends, bags)
+    memory = (order, spare, *node, totals, ends, branch_weights)
     most_codes = int(rows.n_codes.max())
     table = rows.kernel_table
     workers = 1 if n_jobs is None and n_rows * n_features < LARGE_NODE else n_threads(n_jobs)
@@ -206,10 +206,10 @@ def _prune_nodes(
     rows: CodedRows, rules: TreeRules, lists: tuple[Any, ...], tree: tuple[Any, ...], n_nodes: int
 ) -> tuple[Any, ...]:
     """Prune a tree: some of its nodes have no parent any more."""
-    order, spare, ends, bags = lists
+    order, spare, ends, branch_weights = lists
     memory = (
         np.empty(n_nodes), np.zeros(n_nodes, np.int64), np.empty(n_nodes, np.int64),
-        np.empty(len(order), np.int32), spare, ends, bags,
+        np.empty(len(order), np.int32), spare, ends, branch_weights,
     )  # fmt: skip
     new = tuple(np.empty_like(array[:n_nodes]) for array in tree[:3])
     # 1 - CF would be 1, and its quantile infinite, for a small CF
@@ -237,18 +237,19 @@ def saved_bits(tree: Tree) -> FloatArray:
     bits -= xlogy(tree.classes, tree.classes).sum(axis=1)
     saved = np.where(tree.feature >= 0, bits, 0.0)
     np.subtract.at(saved, tree.parent[1:], bits[1:])
-    return np.maximum(saved, 0.0) / np.log(2.0)
+    result: FloatArray = np.maximum(saved, 0.0) / np.log(2.0)
+    return result
 
 
 # mypy: disable-error-code="no-untyped-def"
 @kernel
-def add_probabilities(tree, place, numbers, codes, n_levels, laplace, result):
+def add_probabilities(tree, positions, numbers, codes, n_levels, laplace, result):
     """Add the probabilities of classes to the rows of `result`.
 
     Parameters
     ----------
     tree : feature, cut, threshold, child, n_children, classes and share of the nodes
-    place : for each column, its place among the numbers, or -1 less its place among the codes
+    positions : for each column, its position among the numbers, or -1 less that among the codes
     numbers, codes, n_levels : rows of a table, see :class:`featly.problem.ingest_rows.MixedRows`
     laplace : whether each class of a leaf gets one more row
     result : float64 array of shape (n_rows, n_classes)
@@ -269,7 +270,7 @@ def add_probabilities(tree, place, numbers, codes, n_levels, laplace, result):
             height -= 1
             node, mass = stack[height], masses[height]
             while feature[node] >= 0:
-                position = place[feature[node]]
+                position = positions[feature[node]]
                 branch_taken = -1
                 if position >= 0:
                     value = numbers[i, position]
@@ -283,7 +284,7 @@ def add_probabilities(tree, place, numbers, codes, n_levels, laplace, result):
                 if branch_taken >= 0:
                     following = child[node] + branch_taken
                     if total[following] < SMALL:
-                        break  # nobody was there: the node itself answers
+                        break  # no training row went there: the node itself is the leaf
                     node = following
                     continue
                 for b in range(n_children[node] - 1, -1, -1):

@@ -111,43 +111,43 @@ def _find_position(keys, size, key):
 
 
 @kernel
-def _find_slot(key, slots, places):
+def _find_slot(key, slots, positions):
     """Return the slot of a key in the table, or the free slot where it belongs."""
     slot = (np.uint64(key) * GAMMA) >> SHIFT
-    while places[slot] >= 0 and slots[slot] != key:
+    while positions[slot] >= 0 and slots[slot] != key:
         slot = (slot + np.uint64(1)) & np.uint64(SLOTS - 1)
     return slot
 
 
 @kernel
-def _gather_distinct(keys, slots, places, distinct):
+def _gather_distinct(keys, slots, positions, distinct):
     """Collect distinct keys by a hash table; return how many, or -1 where they are too many.
 
-    `places` tells where in `distinct` the key of a slot is.
+    ``positions[slot]`` is the position in `distinct` of the key of a slot.
     """
-    for slot in range(len(places)):
-        places[slot] = -1
-    n_found = np.int64(0)
+    for slot in range(len(positions)):
+        positions[slot] = -1
+    n_distinct = np.int64(0)
     last = MISSING
     for i in range(len(keys)):
         key = keys[i]
         if key in (last, MISSING):
             continue
         last = key
-        slot = _find_slot(key, slots, places)
-        if places[slot] < 0:
-            if n_found == len(distinct):
+        slot = _find_slot(key, slots, positions)
+        if positions[slot] < 0:
+            if n_distinct == len(distinct):
                 return np.int64(-1)
-            places[slot], slots[slot] = n_found, key
-            distinct[n_found] = key
-            n_found += 1
-    return n_found
+            positions[slot], slots[slot] = n_distinct, key
+            distinct[n_distinct] = key
+            n_distinct += 1
+    return n_distinct
 
 
 @kernel
 def _code_tile(tile, bits, columns, codes, keys, counts, memory):
     """Code each row of `tile`; in `keys` its distinct values come first."""
-    ordered, scratch, slots, places, distinct = memory
+    ordered, scratch, slots, positions, distinct = memory
     n_rows = tile.shape[1]
     for k in range(len(tile)):
         row, out = keys[k], codes[columns[k]]
@@ -158,18 +158,18 @@ def _code_tile(tile, bits, columns, codes, keys, counts, memory):
                 row[i] = 0  # -0 is 0
             else:
                 row[i] = bits[k, i] if bits[k, i] >= 0 else bits[k, i] ^ LOWER
-        n_found = np.int64(-1)
+        n_distinct = np.int64(-1)
         if len(slots):
-            n_found = _gather_distinct(row, slots, places, distinct)
-        hashed = n_found >= 0
+            n_distinct = _gather_distinct(row, slots, positions, distinct)
+        hashed = n_distinct >= 0
         if hashed:
-            for i in range(n_found):
+            for i in range(n_distinct):
                 ordered[i] = distinct[i]
-            merge_sort(ordered, scratch, n_found)
+            merge_sort(ordered, scratch, n_distinct)
             # from the order of discovery to the order of values
             for slot in range(len(slots)):
-                if places[slot] >= 0:
-                    places[slot] = _find_position(ordered, n_found, slots[slot]) + 1
+                if positions[slot] >= 0:
+                    positions[slot] = _find_position(ordered, n_distinct, slots[slot]) + 1
         else:
             size = np.int64(0)
             for i in range(n_rows):
@@ -177,11 +177,11 @@ def _code_tile(tile, bits, columns, codes, keys, counts, memory):
                     ordered[size] = row[i]
                     size += 1
             merge_sort(ordered, scratch, size)
-            n_found = np.int64(0)
+            n_distinct = np.int64(0)
             for i in range(size):
                 if i == 0 or ordered[i] != ordered[i - 1]:
-                    ordered[n_found] = ordered[i]
-                    n_found += 1
+                    ordered[n_distinct] = ordered[i]
+                    n_distinct += 1
         last, code = MISSING, 0
         for i in range(n_rows):
             if row[i] != last:
@@ -189,10 +189,10 @@ def _code_tile(tile, bits, columns, codes, keys, counts, memory):
                 if last == MISSING:
                     code = 0
                 elif hashed:
-                    code = places[_find_slot(last, slots, places)]
+                    code = positions[_find_slot(last, slots, positions)]
                 else:
-                    code = _find_position(ordered, n_found, last) + 1
+                    code = _find_position(ordered, n_distinct, last) + 1
             out[i] = code
-        for i in range(n_found):
+        for i in range(n_distinct):
             row[i] = ordered[i]
-        counts[k] = n_found
+        counts[k] = n_distinct

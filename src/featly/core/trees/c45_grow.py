@@ -8,9 +8,10 @@ first. A row whose value is missing goes down every branch with a share of its w
 Quinlan, J. R. (1993), *C4.5: Programs for Machine Learning*, Morgan Kaufmann.
 
 The whole rows of a node lie together in one array, ``rows[LOW:HIGH]``, in the order of its
-branches, those with a missing value last, from ``GAP``. Parts of rows, which came down from a gap,
-are in a second list, ``parts[FIRST:LAST]`` with their weights; it holds the nodes on the way
-from the root, one after another, so that each node of a way finds that of its parent intact.
+branches, those with a missing value last, from ``FIRST_MISSING``. Parts of rows, whose value was
+missing in a node above, are in a second list, ``parts[FIRST:LAST]`` with their weights. It holds
+the parts of all nodes on the way from the root, one node after another, so that those of a parent
+are intact when its children are grown.
 """
 
 import numpy as np
@@ -103,7 +104,7 @@ def pass_parts(
     b,
     share,
 ):
-    """Append to the parts those that a node hands to its branch `b`; return the new end.
+    """Append to the parts those that go from a node to its branch `b`; return the new end.
 
     These are the missing of its whole rows, ``rows[first_missing:high]``, and of its parts
     ``parts[first:last]``, with their share, and the parts whose value belongs to the branch.
@@ -181,7 +182,7 @@ def grow(
     table : codes (columns, rows), how many codes each column has, and whether they are levels
     y, weight : class and weight of every row
     values, starts : the values behind the codes, column f from ``starts[f]``
-    averaged : which columns have a say in the average gain
+    averaged : which columns count in the average gain
     rules : see :func:`featly.core.trees.c45_scores.score_columns`
     logs : x log2 x of whole numbers
     large : cells of a node from which on it is left to threads
@@ -190,7 +191,7 @@ def grow(
     tree : nodes, weights of classes in them, share that missing values of the parent have in them,
         the stack, and parts of rows with their weights
     memory : rows of the tree, a spare list of the same length, rows of the node with class and
-        weight, weight of its classes, and a place and a weight for each branch of a node
+        weight, weight of its classes, and a bound and a weight for each branch of a node
     scores : see :func:`featly.core.trees.c45_scores.score_columns`
     work : see :func:`featly.core.trees.c45_scores.score_memory`
 
@@ -200,16 +201,16 @@ def grow(
     """
     codes, n_codes, is_level = table
     nodes, classes, share, stack, parts, part_weights = tree
-    rows, spare, node_rows, node_y, node_weight, totals, ends, bags = memory
+    rows, spare, node_rows, node_y, node_weight, totals, ends, branch_weights = memory
     can_split, gains, ratios, cuts = scores
     min_rows = rules[0]
     n_features = len(n_codes)
     n_nodes, height, size = counters[0], counters[1], counters[2]
-    begin = np.int64(0)  # a literal would compile a second version of what it is given to
+    begin = np.int64(0)  # a literal would compile a second version of score_columns
     reason = DONE
     while height > 0:
         node = stack[height - 1]
-        if n_nodes + len(bags) > len(nodes):
+        if n_nodes + len(branch_weights) > len(nodes):
             reason = FULL
             break
         if not scored:
@@ -291,11 +292,11 @@ def grow(
         n_branches = n_codes[f] if levels and cut == 0 else 2
         known = 0.0
         for b in range(n_branches):
-            bags[b] = 0.0
+            branch_weights[b] = 0.0
         for i in range(size):
             b = branch(column[node_rows[i]], levels, cut)
             if b >= 0:
-                bags[b] += node_weight[i]
+                branch_weights[b] += node_weight[i]
                 known += node_weight[i]
         order_by_branch(
             rows, nodes[node, LOW], nodes[node, HIGH], column, levels, cut, n_branches, spare, ends
@@ -311,7 +312,7 @@ def grow(
             nodes[child, LOW], nodes[child, HIGH] = ends[b], ends[b + 1]
             nodes[child, FIRST_MISSING] = ends[b + 1]
             nodes[child, FIRST], nodes[child, LAST] = 0, 0
-            share[child] = bags[b] / known
+            share[child] = branch_weights[b] / known
             stack[height + n_branches - 1 - b] = child
         height += n_branches
         n_nodes += n_branches

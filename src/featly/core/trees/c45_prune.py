@@ -1,4 +1,4 @@
-r"""A grown tree made smaller: branches that do not pay are cut, or take the place of their parent.
+r"""Pruning of a grown tree: nodes that do not pay become leaves, or their heaviest branch.
 
 A leaf of weight N with errors e is expected to err on :math:`N \cdot U_{CF}(e, N)` of other rows,
 the upper limit of a binomial confidence interval:
@@ -16,8 +16,9 @@ heaviest branch, if that is expected to err no more than the branches together.
 Quinlan, J. R. (1993), *C4.5: Programs for Machine Learning*, Morgan Kaufmann.
 
 In a complete table the errors of the heaviest branch, were it given all rows of its parent, need
-only the rows of the other branches: they are led through it, and what they do not reach is known.
-With gaps the shares of the branches change too, and all rows are led.
+only the rows of the other branches: these are sent through it, and the errors of subtrees that
+they do not reach are known. With missing values the shares of the branches change too, and all rows
+are sent.
 """
 
 import math
@@ -75,7 +76,7 @@ def _added_by_limit(total, errors, z):
 
 @kernel
 def expected_errors(classes, confidence, z):
-    """Errors that a leaf with these weights of classes is expected to make."""
+    """Return the errors that a leaf with these weights of classes is expected to make."""
     total, most = 0.0, 0.0
     for c in range(len(classes)):
         total += classes[c]
@@ -108,7 +109,7 @@ def collapse(nodes, classes, n_nodes, errors):
 
 
 @kernel
-def _lead_rows(
+def _send_rows(
     son,
     joining,
     nodes,
@@ -123,7 +124,7 @@ def _lead_rows(
     parts,
     part_weights,
     ends,
-    bags,
+    branch_weights,
     stack,
     limits,
 ):
@@ -131,8 +132,8 @@ def _lead_rows(
 
     Parameters
     ----------
-    joining : whether the rows join those that are there already, in a complete table; if not they
-        take their place
+    joining : whether the rows join those of the subtree, in a complete table; if not they replace
+        them
     new : nodes, weights of classes and shares of the subtree with these rows; LOW, HIGH, FIRST and
         LAST of `son` are given, the rest is filled
     """
@@ -189,19 +190,19 @@ def _lead_rows(
         new_nodes[current, FIRST_MISSING] = ends[n_branches]
         known = 0.0
         for b in range(n_branches):
-            bags[b] = 0.0
+            branch_weights[b] = 0.0
             for i in range(ends[b], ends[b + 1]):
-                bags[b] += weight[rows[i]]
-            known += bags[b]
+                branch_weights[b] += weight[rows[i]]
+            known += branch_weights[b]
         for i in range(first, last):
             b = branch(codes[f, parts[i]], is_level[f], cut)
             if b >= 0:
-                bags[b] += part_weights[i]
+                branch_weights[b] += part_weights[i]
                 known += part_weights[i]
         for b in range(n_branches):
             child = nodes[current, CHILD] + b
             new_nodes[child, LOW], new_nodes[child, HIGH] = ends[b], ends[b + 1]
-            new_share[child] = bags[b] / known if known > 0.0 else 1.0 / n_branches
+            new_share[child] = branch_weights[b] / known if known > 0.0 else 1.0 / n_branches
             stack[height + n_branches - 1 - b] = child
         height += n_branches
     return result
@@ -209,7 +210,7 @@ def _lead_rows(
 
 @kernel
 def _replace_node(node, son, nodes, classes, share, new, stack):
-    """Put `son` in the place of `node`, with its present rows, classes and shares."""
+    """Replace `node` by `son`, with its new rows, classes and shares."""
     new_nodes, new_classes, new_share = new
     height = 1
     stack[0] = son
@@ -249,15 +250,15 @@ def prune(tree, table, y, weight, rows, limits, raising, has_missing, stack_heig
     has_missing : whether a value of the table is missing
     stack_height : the height of the stack, first 1
     memory : for each node its expected errors and the number of children that are done, and a
-        second stack; two lists of rows; a place and a weight for each branch of a node
-    new : nodes, weights of classes and shares, of a tree that may be
+        second stack; two lists of rows; a bound and a weight for each branch of a node
+    new : nodes, weights of classes and shares, of the tree that is tried
 
     Returns
     -------
-    reason : DONE, or FULL where there is no more room for parts of rows; then call again
+    reason : DONE, or FULL where the list of parts of rows is full: call again with a longer one
     """
     nodes, classes, share, stack, parts, part_weights = tree
-    expected, n_done, inner, work, spare, ends, bags = memory
+    expected, n_done, inner, work, spare, ends, branch_weights = memory
     codes, _, is_level = table
     confidence, z = limits
     height = stack_height[0]
@@ -329,7 +330,7 @@ def prune(tree, table, y, weight, rows, limits, raising, has_missing, stack_heig
                 size = high - low
             new[0][son, LOW], new[0][son, HIGH] = start, start + size
             new[0][son, FIRST], new[0][son, LAST] = first, last
-            as_son = _lead_rows(
+            as_son = _send_rows(
                 son,
                 joining,
                 nodes,
@@ -344,7 +345,7 @@ def prune(tree, table, y, weight, rows, limits, raising, has_missing, stack_heig
                 parts,
                 part_weights,
                 ends,
-                bags,
+                branch_weights,
                 inner,
                 limits,
             )

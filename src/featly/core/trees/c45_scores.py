@@ -300,7 +300,7 @@ def score_columns(
     table : codes (columns, rows), how many codes each column has, and whether they are levels
     rows, y, weight : of the node; the first `size` count
     totals : weight of each class in the node
-    rules : smallest weight of a branch, whether thresholds pay for their choice (MDL), and
+    rules : smallest weight of a branch, whether the choice of a threshold costs bits (MDL), and
         whether levels split in two
     logs : x log2 x of whole numbers
     memory : see :func:`score_memory`

@@ -9,8 +9,9 @@ over trees t, their out-of-bag rows :math:`O_t`, and a permutation of column f a
 
 Breiman, L. (2001), Random forests, *Machine Learning* 45, 5-32.
 
-A tree is grown, asked and forgotten. Only rows that pass a node which splits on f can change when
-f is permuted; they lie together, since the out-of-bag rows are partitioned along with the tree.
+A tree is grown, classifies its out-of-bag rows and is dropped. Only rows that pass a node which
+splits on f can change when f is permuted; they lie together, since the out-of-bag rows are
+partitioned along with the tree.
 """
 
 import threading
@@ -50,11 +51,12 @@ from featly.core.trees.splits import (
 
 __all__ = ["Forest", "ForestInterrupted", "grow_forest"]
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy cannot see through the compiler
+# mypy: disable-error-code="no-untyped-def, assignment, call-arg"
 
 
 MOST_TREES = 32  # that one task grows
-TASK_WORK = 1 << 23  # about as many looks at a cell does one task take, or a single tree
+TASK_WORK = 1 << 23  # cells that one task reads, about; a task has at least one tree
 LEAF = -1  # for the offset of a node's column
 
 
@@ -67,7 +69,7 @@ class Forest:
     ----------
     importance : float array
         Mean over trees of the drop in accuracy on a tree's out-of-bag rows, a share of 1. Trees
-        without such rows have no say.
+        without such rows do not count.
     error : float array
         Standard error of that mean.
     gini : float array
@@ -165,8 +167,8 @@ def _summarise(
     mean = totals[0] / n_tested
     variance = np.maximum(totals[1] / n_tested - mean**2, 0.0)
     error, gini = np.sqrt(variance / n_tested), totals[2] / n_trees
-    place = np.argsort(table.columns)
-    mean, error, gini = (values[table.group][place] for values in (mean, error, gini))
+    positions = np.argsort(table.columns)
+    mean, error, gini = (values[table.group][positions] for values in (mean, error, gini))
     return Forest(mean, error, gini, votes, n_trees)
 
 
@@ -224,14 +226,14 @@ def _memory(table: CodedTable, n_classes: int) -> tuple[AnyArray, ...]:
         np.empty(wide, np.int32),  # best_codes: in the order of the best cut so far
         np.empty((n + 1, 4), np.int64),  # stack: nodes to come, with rows and depth
         np.arange(p, dtype=np.uint32),  # candidates: all columns, those drawn in front
-        np.empty(p, np.uint32),  # swaps: with what they changed places
-        np.empty(n, np.uint32),  # spare: room for rows
-        np.empty(n, np.int64),  # spare_packed: and for what they carry
+        np.empty(p, np.uint32),  # swaps: the positions they were exchanged with
+        np.empty(n, np.uint32),  # spare: rows while they are partitioned
+        np.empty(n, np.int64),  # spare_packed: and their entries of packed
         np.empty(n, np.uint32),  # pool: out-of-bag rows to draw from
         np.full(p, -1, np.int32),  # head: the first split on a column
         np.empty(n, np.int32),  # chain: from a split to the next one on the same column
         np.empty(n, np.int32),  # used: columns of a tree
-        np.full(p, -1, np.int32),  # slot: where a group of columns stands in what is found
+        np.full(p, -1, np.int32),  # slot: the entry of a group of columns
     )
 
 
@@ -306,24 +308,25 @@ def _grow_block(
                                 share, probability, squares,
                             )  # fmt: skip
                     if is_binary:
-                        gain, base, place, missing_right = cut_two(
+                        gain, base, position, missing_right = cut_two(
                             n_codes, missing and not categorical[f], table, size, float(totals[1]),
                             smallest, gain, base,
                         )  # fmt: skip
                     else:
-                        gain, base, place, missing_right = cut_many(
+                        gain, base, position, missing_right = cut_many(
                             n_codes, missing and not categorical[f], table, packed, start, members,
                             size, totals, smallest, gain, base, left,
                         )  # fmt: skip
-                    if place < 0:
+                    if position < 0:
                         continue
                     best = f
                     if categorical[f]:
-                        cut, n_best = place + 1, n_codes
+                        cut, n_best = position + 1, n_codes
                         for i in range(n_codes):
                             best_codes[i] = node_codes[i]
                     else:
-                        low, high = np.int64(node_codes[place]), np.int64(node_codes[place + 1])
+                        low = np.int64(node_codes[position])
+                        high = np.int64(node_codes[position + 1])
                         cut = (low if low == 0 else (low + high) >> 1) - missing_right
                         shift, has_missing = np.int64(missing_right), missing
                 while k > 0:  # the next node draws from the same list

@@ -1,6 +1,6 @@
 """Columns as small whole numbers, in a form that does not depend on how they are presented.
 
-Trees and rank tests see nothing of a column but the order of its values, or which of them are
+Trees and rank tests use nothing of a column but the order of its values, or which of them are
 equal. Written as codes, with the columns themselves in an order that follows from their content,
 a table is the same in other units, with other names of levels and with its columns permuted; so
 is what a random method draws for it.
@@ -26,7 +26,7 @@ class CodedTable:
     """A table as codes that do not depend on units, names of levels or the order of columns.
 
     Columns are in the order of a hash of their codes, so that random draws go with the content
-    of a column and not with its place. Columns of equal codes form a group.
+    of a column and not with its position. Columns of equal codes form a group.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class CodedTable:
     categorical : bool array of shape (n_features,)
         Whether the codes have no order. A category of two levels is as good as ordered.
     columns : int64 array of shape (n_features,)
-        Where each column stands in the user's table.
+        The position of each column in the user's table.
     group : int64 array of shape (n_features,)
         The number of each column's group, from 0.
     """
@@ -67,7 +67,7 @@ def code_table(source: Source, n_jobs: int | None = None) -> CodedTable:
     n_levels = codes.max(axis=1).astype(np.int64)
     categorical = (source.kinds == CATEGORICAL) & (n_levels > 2)
     key = _hashes(codes, categorical)
-    columns = np.argsort(key, kind="stable")  # equal ones by their place
+    columns = np.argsort(key, kind="stable")  # equal ones by their position
     codes, key = codes[columns], key[columns]
     new = np.ones(len(columns), bool)
     equal_keys = np.flatnonzero(key[1:] == key[:-1])
@@ -109,7 +109,7 @@ def _number_by_appearance(codes: AnyArray) -> IntArray:
 def _hashes(codes: AnyArray, categorical: BoolArray) -> WordArray:
     """Return a hash of each column: its codes times fixed random factors, modulo 2^64."""
     factors = np.random.SeedSequence(codes.shape[1]).generate_state(codes.shape[1] + 1, np.uint64)
-    hashes = categorical * factors[-1]
+    hashes: WordArray = categorical * factors[-1]
     for low, high in split(len(codes), 1024):
         hashes[low:high] += (codes[low:high] * factors[:-1]).sum(axis=1)
     return hashes

@@ -66,12 +66,13 @@ __all__ = [
     "tabulate",
 ]
 
-# mypy: disable-error-code="no-untyped-def"
+# mypy cannot see through the compiler
+# mypy: disable-error-code="no-untyped-def, assignment, call-arg"
 
 LOW = 0xFFFFFFFF  # the lower half of a packed number
 SQUARINGS = 12  # of a matrix, to find its first component ...
 CLOSE = 1e-9  # ... or fewer, when its trace, then 1, is lost to others by no more than this
-FINE = 2.0**30  # places are rounded to a fraction of this, so that equal levels tie
+FINE = 2.0**30  # shares are rounded to a fraction of this, so that equal levels tie
 ONE = np.uint64(1)
 GAMMA = np.uint64(0x9E3779B97F4A7C15)  # between the states of a random stream
 SET = -1  # for the shift of a node that splits by a set of levels
@@ -96,11 +97,11 @@ def cut_two(n_codes, has_missing, table, size, ones, smallest, gain, base):
     Returns
     -------
     gain, base : the fraction, better or as it was
-    place : the codes up to this one go left; -1 if no cut is better
-    missing_right : 1 if the missing, first among the codes, go right all the same
+    position : of the last code that goes left; -1 if no cut is better
+    missing_right : 1 if missing values, first among the codes, go right nevertheless
     """
-    place, missing_right = -1, 0
-    # the missing try the left side, alone and with the lowest codes, and then the right one
+    position, missing_right = -1, 0
+    # missing values go left first, alone and with the lowest codes, and then right
     for first in range(1 + has_missing):
         packed = np.int64(0)
         for k in range(np.uint64(first), np.uint64(n_codes - 1)):
@@ -113,8 +114,8 @@ def cut_two(n_codes, has_missing, table, size, ones, smallest, gain, base):
             if excess * excess * base > gain * (n_left * n_right):
                 gain = excess * excess
                 base = n_left * n_right
-                place, missing_right = np.int64(k), first
-    return gain, base, place, missing_right
+                position, missing_right = np.int64(k), first
+    return gain, base, position, missing_right
 
 
 @kernel
@@ -122,7 +123,7 @@ def cut_many(
     n_codes, has_missing, table, packed, start, members, size, totals, smallest, gain, base, left
 ):
     """Find the best cut of many classes, row by row: sum_c l_c^2 / l + sum_c r_c^2 / r."""
-    place, missing_right = -1, 0
+    position, missing_right = -1, 0
     for first in range(1 + has_missing):
         n_left = 0.0
         left_squares = 0.0
@@ -147,13 +148,13 @@ def cut_many(
             if score * base > gain * (n_left * n_right):
                 gain = score
                 base = n_left * n_right
-                place, missing_right = k, first
-    return gain, base, place, missing_right
+                position, missing_right = k, first
+    return gain, base, position, missing_right
 
 
 @kernel
 def most_gain(totals, size):
-    """Upper bound of the gain of a cut: both sides pure. 0 where the node is pure already."""
+    """Return an upper bound of the gain of a cut: both sides pure. 0 where the node is pure."""
     if len(totals) == 2:
         return float(totals[0]) * totals[1]
     for c in range(len(totals)):
@@ -388,7 +389,7 @@ def partition_rows(codes, offset, cut, shift, sets, rows, packed, start, end, sp
 
 @kernel
 def partition_bare_rows(codes, offset, cut, shift, sets, rows, start, end, spare):
-    """Do the same for rows that carry nothing."""
+    """Do the same for rows without an entry of `packed`."""
     middle = np.uint64(start)
     moved = np.uint64(0)
     for i in range(np.uint64(start), np.uint64(end)):

@@ -270,7 +270,7 @@ def _order_columns(codes, y, n_classes, start, max_depth, lo, hi, numbers, separ
         level_counts = np.zeros((n_levels, n_classes), np.int64)
         for i in range(len(y)):
             level_counts[codes[f, i], y[i]] += 1
-        # levels in the order of their counts, so that their names have no say
+        # levels in the order of their counts, so that their names do not matter
         names = np.arange(n_levels)
         sizes, spare = np.empty(n_levels, np.int64), np.empty(n_levels, np.int64)
         _sort(names, n_levels, level_counts, sizes, np.int64(-1))

@@ -1,4 +1,4 @@
-"""A table on disk that is read by blocks of columns, never whole."""
+"""Base class of tables on disk that are read by blocks of columns."""
 
 import hashlib
 import os
@@ -18,37 +18,37 @@ from featly.table.frames import DefaultNames
 
 __all__ = ["StoredTable", "require_dtype", "require_shape", "shorten_message", "spans"]
 
-SPAN_BYTES = 1 << 25  # of columns that are read together to pick some
-GAP_BYTES = 1 << 16  # between two columns: reading that much is quicker than another call
+SPAN_BYTES = 1 << 25  # most bytes that are read together to pick columns from them
+GAP_BYTES = 1 << 16  # most bytes between two columns that are read rather than skipped
 
 
 class StoredTable(ABC):
-    """A table that lies on disk: what :func:`featly.scan` returns.
+    """A table on disk, as :func:`featly.scan` returns it.
 
-    It goes into any method that reads by blocks, in place of an array. Nothing of the values is
-    held; a block is read when it is asked for. Threads may read at the same time.
+    It takes the place of an array in every method that reads by blocks. Values are read block by
+    block, on demand. Threads may read at the same time.
 
     Attributes
     ----------
     path : Path
-        As it was given.
+        The path that was opened.
     n_rows, n_features : int
     dtype : dtype or None
-        Of what is read; None where columns are of several kinds, and `frame` reads them.
+        Dtype of a block; None if columns are of several kinds, and `frame` reads them.
     missing : int or None
-        For whole numbers: the one that stands for a missing value.
+        The whole number that stands for a missing value, if there is one.
     feature_major : bool
-        How a block lies: column after column, or row after row.
+        Memory order of a block: column after column, or row after row.
     nbytes : int
         Bytes of the values on disk.
     sparse : bool
         Whether zeros are not stored; then there is ``sparse_block`` as well.
     alignment : int
-        Reading is quickest where blocks begin at a multiple of so many columns.
+        Reading is quickest if blocks begin at a multiple of this number of columns.
     held_bytes : int
-        What the table itself may hold in memory, beside the blocks that it gives away.
+        Most bytes that the table object itself takes in memory, beside the blocks.
     target : str or None
-        The column that was named as the target; it is none of the columns.
+        The column that was named as the target; it is none of the table's columns.
     """
 
     kind: str
@@ -67,9 +67,9 @@ class StoredTable(ABC):
     def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
         self.path = Path(path)
         self._place = os.path.abspath(path)
-        self._options = options  # what opens it again
+        self._options = options  # to open it again
 
-    # ---- what it is -------------------------------------------------------------------------
+    # ---- description ------------------------------------------------------------------------
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
@@ -78,7 +78,7 @@ class StoredTable(ABC):
     @cached_property
     def names(self) -> Sequence[str]:
         """Names of the columns; x0, x1, ... where the file has none."""
-        return DefaultNames(self.n_features)  # type: ignore[return-value]
+        return DefaultNames(self.n_features)
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ class StoredTable(ABC):
 
     @property
     def y(self) -> np.ndarray | None:
-        """The target, where one was named."""
+        """The target, if one was named."""
         return None if self.target is None else self.column(self.target)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class StoredTable(ABC):
         return np.take(values, inverse, axis=1)
 
     def frame(self, low: int, high: int) -> Any:
-        """Return columns ``low:high`` as a polars frame, if columns are of several kinds."""
+        """Return columns ``low:high`` as a polars frame; for tables of several kinds."""
         raise DataError(f"{self.name} has numbers only: read them by read")
 
     def take_frame(self, features: npt.ArrayLike) -> Any:
@@ -133,7 +133,7 @@ class StoredTable(ABC):
         raise DataError(f"{self.name} has numbers only: read them by take")
 
     def schema_frame(self) -> Any:
-        """Return a polars frame without rows, whose dtypes tell the kinds of the columns."""
+        """Return a polars frame without rows that has the dtypes of the columns."""
         raise DataError(f"{self.name} has numbers only: it needs no frame")
 
     def column(self, name: str) -> np.ndarray | None:
@@ -144,10 +144,9 @@ class StoredTable(ABC):
         return None
 
     def empty(self, n_columns: int) -> np.ndarray:
-        """Return an array for so many columns, in the memory order of what `read` returns."""
+        """Return an uninitialised array for some columns, in the memory order of `read`."""
         assert self.dtype is not None
-        order = "F" if self.feature_major else "C"
-        return np.empty((self.n_rows, n_columns), self.dtype, order)  # type: ignore[call-overload]
+        return np.empty((self.n_rows, n_columns), self.dtype, "F" if self.feature_major else "C")
 
     def _check_range(self, low: int, high: int) -> None:
         if not 0 <= low <= high <= self.n_features:
@@ -187,14 +186,14 @@ class StoredTable(ABC):
     # ---- the file ---------------------------------------------------------------------------
     @abstractmethod
     def _files(self) -> Sequence[DiskFile]:
-        """Return the files that the table lies in."""
+        """Return the files of the table."""
 
     def _states(self) -> list[Any]:
-        """Return what tells, in another process, whether the files are still the same."""
+        """Return the states of the files, to check in another process that they are the same."""
         return [file.state for file in self._files()]
 
     def _require(self, states: list[Any]) -> None:
-        """Raise DataError unless the files are those of a table that was open before."""
+        """Raise DataError unless the files have these states."""
         for file, state in zip(self._files(), states, strict=True):
             file.require(state)
 
@@ -214,11 +213,11 @@ class StoredTable(ABC):
         return digest.hexdigest()[:32]
 
     def _fingerprint_parts(self) -> Any:
-        """Return what tells the part of the file that the table is."""
+        """Return what identifies the table among those in the same file."""
         return sorted((key, str(value)) for key, value in self._options.items())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         for file in self._files():
             file.close()
 
@@ -242,15 +241,15 @@ def _reopen(
 
 
 def require_dtype(dtype: Any, name: str, remedy: str) -> np.dtype[Any]:
-    """Return the dtype in this machine's order of bytes; DataError if it is of no use."""
+    """Return the dtype in this machine's byte order; DataError if it cannot be read."""
     dtype = np.dtype(dtype)
     if dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize in (4, 8)):
-        return dtype.newbyteorder("=")
+        native: np.dtype[Any] = dtype.newbyteorder("=")
+        return native
     content = "Python objects" if dtype.hasobject else str(dtype)
     raise DataError(
         f"{name} holds {content[:80]}; bool, whole numbers, float32 and float64 are read in "
-        "blocks: "
-        f"{remedy}"
+        f"blocks: {remedy}"
     )
 
 
@@ -272,8 +271,8 @@ def require_shape(shape: Sequence[int], name: str) -> tuple[int, int]:
 def spans(columns: np.ndarray, gap: int, most: int) -> Iterator[np.ndarray]:
     """Yield ascending columns in runs that are read together.
 
-    Two columns are in one run if no more than `gap` others lie between them; a run reaches over no
-    more than `most` columns.
+    Neighbours in a run have at most `gap` other columns between them; a run spans at most `most`
+    columns.
 
     Examples
     --------
@@ -290,5 +289,5 @@ def spans(columns: np.ndarray, gap: int, most: int) -> Iterator[np.ndarray]:
 
 
 def shorten_message(problem: BaseException) -> str:
-    """Return a library's message, short enough for a message of ours."""
+    """Return the message of a library's error, shortened to be part of another one."""
     return " ".join(str(problem).split())[:160] or type(problem).__name__

@@ -1,7 +1,7 @@
-"""PLINK 1 binary genotypes, two bits each, the ``.bim`` and ``.fam`` files beside them.
+"""PLINK 1 binary genotypes, two bits each, with the ``.bim`` and ``.fam`` files beside them.
 
-Our own reader: bed-reader makes an array of all that is asked for at once and wants the variants by
-index; here, raw bytes go to whoever can use them, and a cut file is noticed.
+featly has a reader of its own because bed-reader decodes all requested variants at once; here, a
+method can have the packed bytes, and a file that was cut is detected.
 
 Purcell, S. et al. (2007), PLINK: a tool set for whole-genome association and population-based
 linkage analyses, *American Journal of Human Genetics* 81, 559-575; format: www.cog-genomics.org.
@@ -47,14 +47,14 @@ class BedTable(StoredTable):
     """
 
     kind = "bed"
-    missing = MISSING
+    missing: int = MISSING
     feature_major = True
 
     def __init__(
         self, path: str | os.PathLike[str], *, unpack: Unpack, target: str | None = None
     ) -> None:
         super().__init__(path, unpack=unpack, target=target)
-        self.dtype = np.dtype(np.uint8)
+        self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self._unpack = unpack
         self._open_files: list[DiskFile] = []
         try:
@@ -62,19 +62,19 @@ class BedTable(StoredTable):
             self._check_beginning()
             self._fam = self._open(_find_companion(Path(path), ".fam", self.name))
             self._bim = self._open(_find_companion(Path(path), ".bim", self.name))
-            # names are asked for long after a table was closed, by what was fitted to it
+            # a file of its own: a fitted method reads names after the table was closed
             self._names = LineWords(DiskFile(self._bim.place), NAME_COLUMN)
-            self.n_features = len(self._names)
-            self.n_rows = len(LineWords(self._fam, 0))
+            self.n_features: int = len(self._names)
+            self.n_rows: int = len(LineWords(self._fam, 0))
             self._line = -(-self.n_rows // 4)
             self._check_size()
             if target is not None:
                 people = f"the .fam file of {self.name}"
-                self.target = PEOPLE[ColumnFinder(PEOPLE, people)(target, "target")]
+                self.target: str = PEOPLE[ColumnFinder(PEOPLE, people)(target, "target")]
         except BaseException:
             self.close()
             raise
-        self.nbytes = self.n_features * self._line
+        self.nbytes: int = self.n_features * self._line
         self._buffers = Buffers()
         self._bed.advise_sequential()
 
@@ -98,7 +98,7 @@ class BedTable(StoredTable):
         stem = self.path.with_suffix("").name
         if start[2:3] == b"\x00":
             raise DataError(
-                f"{self.name} has its genotypes person by person, where variant by variant is "
+                f"{self.name} has its genotypes person by person, but variant by variant is "
                 f"needed: convert it with plink --bfile {stem} --make-bed --out {stem}_by_variant"
             )
         if start[2:3] != b"\x01":
@@ -117,8 +117,7 @@ class BedTable(StoredTable):
             )
         raise DataError(
             f"{self.name} has {size} bytes, where {counts} take {expected}: .bim or .fam are cut, "
-            "or "
-            "belong to another file. Copy or write them again"
+            "or belong to another file. Copy or write them again"
         )
 
     @property
@@ -162,8 +161,8 @@ class BedTable(StoredTable):
     def column(self, name: str) -> np.ndarray | None:
         """Return a column of the ``.fam`` file: fid, iid, father, mother, sex or phenotype.
 
-        A phenotype of 1 and 2 alone, with 0 and -9 for missing ones, is that of cases (2) and
-        controls (1); any other is a measurement, where -9 is missing. Missing ones are NaN.
+        A phenotype of nothing but 1, 2, 0 and -9 is that of controls (1) and cases (2), where 0
+        and -9 are missing; any other is a measurement, where -9 is missing. Missing ones are NaN.
         """
         if name not in PEOPLE:
             return None
@@ -183,7 +182,7 @@ class BedTable(StoredTable):
         return None  # a table of genotypes is the whole file
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         super().close()
         if hasattr(self, "_buffers"):
             self._buffers.clear()

@@ -1,4 +1,4 @@
-"""Columns of an array that is stored in chunks, each of which is read whole or not at all."""
+"""Columns of an array that is stored in chunks, where only whole chunks can be read."""
 
 import threading
 import warnings
@@ -13,10 +13,10 @@ from featly.basics.resources import format_bytes
 
 __all__ = ["Bands"]
 
-HELD_BANDS = 2
-BAND_BYTES = 1 << 26  # a wider band is not held
-BLOCK_BYTES = 1 << 25  # what a block is expected to take
-WORTH_A_WARNING = 8  # times that everything is read
+HELD_BANDS = 2  # bands in the cache
+BAND_BYTES = 1 << 26  # larger bands are not cached
+BLOCK_BYTES = 1 << 25  # expected size of a block
+WORTH_A_WARNING = 8  # times that the whole array is read
 
 Fetch = Callable[[int, int], np.ndarray]
 
@@ -24,8 +24,8 @@ Fetch = Callable[[int, int], np.ndarray]
 class Bands:
     """Reader of columns by bands, which are as wide as a chunk and as tall as the table.
 
-    Of a band that begins or ends outside of what is asked for, the rest will be asked for next. So
-    it is held, if it is not too large. Columns that fill their bands are read directly.
+    If only a part of a band is requested, the rest is likely to be requested next. So the band is
+    cached, if it is not too large. Whole bands are read directly.
 
     Parameters
     ----------
@@ -50,9 +50,12 @@ class Bands:
     array([[3., 4., 5., 6., 7.]])
     """
 
+    n_features: int
+    n_rows: int
+
     def __init__(self, shape: tuple[int, int], width: int, dtype: np.dtype[Any]) -> None:
         self.n_rows, self.n_features = shape
-        self.width = min(width, self.n_features)
+        self.width: int = min(width, self.n_features)
         self.dtype = dtype
         self._lock = threading.Lock()
         self._cache: OrderedDict[int, np.ndarray] = OrderedDict()
@@ -68,15 +71,14 @@ class Bands:
         return self.band_bytes <= BAND_BYTES
 
     def warn(self, name: str, chunks: tuple[int, int], stacklevel: int) -> None:
-        """Warn if blocks of columns would be cut out of chunks that are read again and again."""
+        """Warn if the chunks are so wide that they are read again for many blocks."""
         times = min(self.band_bytes, self.n_rows * self.n_features * self.dtype.itemsize)
         times //= BLOCK_BYTES
         if not self.is_cached and times >= WORTH_A_WARNING:
             warnings.warn(
                 f"{name} lies in chunks of {chunks[0]} rows and {chunks[1]} columns: with blocks "
                 f"of {format_bytes(BLOCK_BYTES)} everything is read about {times} times. Write it "
-                "in "
-                f"chunks of {self.n_rows} rows and a few hundred columns",
+                f"in chunks of {self.n_rows} rows and a few hundred columns",
                 SlowWarning,
                 stacklevel=stacklevel + 1,
             )
@@ -103,7 +105,7 @@ class Bands:
         return out
 
     def _band(self, band: int, fetch: Fetch) -> np.ndarray:
-        with self._lock:  # who wants the same band waits for it
+        with self._lock:  # other threads that need the same band wait for it
             if band not in self._cache:
                 low = band * self.width
                 values = fetch(low, min(low + self.width, self.n_features))
@@ -114,6 +116,6 @@ class Bands:
             return self._cache[band]
 
     def clear(self) -> None:
-        """Let go of what is held."""
+        """Empty the cache."""
         with self._lock:
             self._cache.clear()

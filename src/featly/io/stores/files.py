@@ -1,6 +1,6 @@
-"""A file that any thread reads at any place, and that notices when it changes.
+"""Files that many threads read at any position, with checks that they have not changed.
 
-Files are read, never mapped: a mapped file that shrinks kills the process.
+Files are read, never mapped: if a mapped file shrinks, the system kills the process.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from featly.io.byte_source import ByteSource
 __all__ = ["Buffers", "DiskFile", "State", "describe_beginning"]
 
 PROBE_BYTES = 1 << 16
-POOLED_BYTES = 1 << 22  # less than that, an allocation is quick
+POOLED_BYTES = 1 << 22  # smaller blocks are quickly allocated
 CACHE_LINE = 64
 
 _BEGINNINGS = {
@@ -34,7 +34,7 @@ _BEGINNINGS = {
 
 
 class State(NamedTuple):
-    """Size, time and identity of a file, which tell when it was changed."""
+    """Size, time and identity of a file, to detect a change."""
 
     size: int
     changed: int  # nanoseconds
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
     @staticmethod
     def from_stat(status: os.stat_result) -> "State":
-        """Make a state from what the system says about a file."""
+        """Make a state from the result of ``os.stat``."""
         return State(status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
 
 
@@ -57,41 +57,41 @@ class DiskFile:
     Attributes
     ----------
     name : str
-        How messages call it.
+        The file in messages.
     state : State
-        What it was when it was opened.
+        Its state when it was opened.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if str(path) == "-":
             raise DataError("standard input cannot be read in blocks of columns: name a file")
-        self.place = Path(os.path.abspath(path))
+        self.place: Path = Path(os.path.abspath(path))
         if self.place.is_fifo():
             raise DataError(f"{str(path)!r} is a pipe: write it to a file first")
         with ByteSource(path) as opened:
-            self.name = opened.name
+            self.name: str = opened.name
             if opened.compression:
                 raise DataError(
                     f"{self.name} is compressed by {opened.compression}: decompress it first"
                 )
             self._descriptor = os.dup(opened.stream().fileno())
-        # a table that nobody closed is closed with its last user, without a word
+        # a table that was not closed is closed when it is collected, without a warning
         self._close = weakref.finalize(self, os.close, self._descriptor)
         self._lock = threading.Lock()
-        self.state = State.from_stat(os.fstat(self._descriptor))
+        self.state: State = State.from_stat(os.fstat(self._descriptor))
 
     @property
     def size(self) -> int:
-        """Bytes, when it was opened."""
+        """Bytes of the file when it was opened."""
         return self.state.size
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the file was let go of."""
+        """Return whether the file was closed."""
         return not self._close.alive
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._close()
 
     def __enter__(self) -> Self:
@@ -101,7 +101,7 @@ class DiskFile:
         self.close()
 
     def read_into(self, target: Any, offset: int) -> None:
-        """Fill a buffer of bytes from the place `offset` on, whole or not at all."""
+        """Fill a buffer with the bytes from `offset` on; DataError if there are fewer."""
         if self.is_closed:
             raise DataError(f"{self.name} is closed: scan it again")
         view = memoryview(target)
@@ -112,7 +112,7 @@ class DiskFile:
                 if _PREADV is not None:
                     count = _PREADV(self._descriptor, (remaining,), offset + done)
                 else:
-                    count = self._read_here(remaining, offset + done)
+                    count = self._seek_and_read(remaining, offset + done)
                 if not count:
                     raise self._cut_error()
                 done += count
@@ -123,14 +123,14 @@ class DiskFile:
             ) from None
 
     def read_rows(self, target: np.ndarray, width: int, offset: int, stride: int) -> None:
-        """Fill an array of bytes with pieces of `width`, of which one begins every `stride`."""
+        """Fill an array of bytes with pieces of `width` bytes, one every `stride` bytes."""
         if _PREADV is None or self.is_closed:
             for position in range(0, len(target), width):
                 self.read_into(
                     target[position : position + width], offset + position // width * stride
                 )
             return
-        # a call a row is what this costs: no more is done in between than must be
+        # one call for each row takes nearly all the time: little else is done in the loop
         descriptor, view = self._descriptor, memoryview(target)
         start = offset
         for position in range(0, len(target), width):
@@ -140,13 +140,13 @@ class DiskFile:
             except OSError:
                 count = 0
             if count != width:
-                self.read_into(piece, start)  # it says what is wrong
+                self.read_into(piece, start)  # raises the error
             start += stride
 
     def confirm(self) -> None:
-        """Raise DataError if the file changed until now: what was read of it may be of no use.
+        """Raise DataError if the file has changed by now: what was read may be wrong.
 
-        A read that meets with a cut may find zeros where the system has cleared a page already.
+        While a file is being cut, the system may return zeros from a page that it has cleared.
         """
         state = State.from_stat(os.fstat(self._descriptor))
         if state.size < self.size:
@@ -154,8 +154,8 @@ class DiskFile:
         if state.changed != self.state.changed:
             raise self._change_error("changed")
 
-    def _read_here(self, view: memoryview, offset: int) -> int:
-        """Read on systems that cannot read at a place without going there."""
+    def _seek_and_read(self, view: memoryview, offset: int) -> int:
+        """Read at a position, on systems without a call for that."""
         with self._lock:
             os.lseek(self._descriptor, offset, os.SEEK_SET)
             content = os.read(self._descriptor, len(view))
@@ -173,12 +173,12 @@ class DiskFile:
         return self.read(0, min(count, self.size))
 
     def advise_sequential(self) -> None:
-        """Tell the system that what comes next will be wanted next."""
+        """Tell the system that the file is read from front to back."""
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
     def check(self) -> None:
-        """Raise DataError if this name's file is not the one that was opened, or changed."""
+        """Raise DataError if the file of this name changed, or is not the one that was opened."""
         try:
             state = State.from_stat(os.stat(self.place))
         except OSError as problem:
@@ -204,37 +204,37 @@ class DiskFile:
         )
 
     def require(self, state: State) -> None:
-        """Raise DataError unless size and time are still those of a file that was open before."""
+        """Raise DataError unless size and time are those of an earlier state."""
         if self.state[:2] != state[:2]:
             raise DataError(f"{self.name} changed since it was scanned: scan it again")
 
     def digest_into(self, digest: "hashlib._Hash") -> None:
-        """Add size, time, the first and the last bytes."""
+        """Add size, time, the first and the last bytes to a digest."""
         digest.update(repr(self.state[:2]).encode())
         count = min(PROBE_BYTES, self.size)
         digest.update(self.read(0, count))
         digest.update(self.read(self.size - count, count))
 
 
-# PyPI builds for old macOS, and Windows, have no such call
+# Python has no preadv on Windows and on old macOS
 _PREADV = getattr(os, "preadv", None) if sys.platform != "win32" else None
 
 
 class Buffers:
-    """Memory for blocks that come and go.
+    """Pool of memory for blocks.
 
-    A large block that is freed goes back to the system, and the next one is made of pages that
-    have to be found and cleared again, which takes as long as the reading itself. So the last ones
-    are kept. A block begins at the same place within a cache line as its bytes do in the file:
-    otherwise the system copies at half the speed.
+    A large block that is freed goes back to the system, which has to find and clear pages for the
+    next one; this takes as long as the reading itself. So the last blocks are pooled. A block has
+    the same position within a cache line as its bytes have in the file: otherwise the system
+    copies at half the speed.
 
     Examples
     --------
     >>> buffers = Buffers()
     >>> block = buffers.lend(1 << 23)
-    >>> place = block.ctypes.data
+    >>> address = block.ctypes.data
     >>> del block
-    >>> buffers.lend(1 << 23).ctypes.data == place
+    >>> buffers.lend(1 << 23).ctypes.data == address
     True
     """
 
@@ -242,12 +242,12 @@ class Buffers:
         self._free: deque[np.ndarray] = deque(maxlen=n_cached)
 
     def lend(self, count: int, offset: int = 0) -> np.ndarray:
-        """Return an array of bytes that nobody else has; `offset` is where in the file they lie."""
+        """Return an unshared array of bytes; `offset` is their position in the file."""
         if count < POOLED_BYTES:
             return np.empty(count, np.uint8)
         raw = self._take_free(count)
-        # every array that is made of what is given away keeps the lease alive, whatever is done to
-        # it; an array in its place would be left out of the chain, and so would a memoryview
+        # every view of the result refers to the lease, and keeps it alive; an array or a memoryview
+        # in its place would be skipped in the chain of references
         lease = (ctypes.c_char * len(raw)).from_buffer(raw)
         weakref.finalize(lease, self._free.append, raw).atexit = False
         shift = (offset - raw.ctypes.data) % CACHE_LINE
@@ -265,12 +265,12 @@ class Buffers:
         return np.empty(count + CACHE_LINE, np.uint8)
 
     def clear(self) -> None:
-        """Give back what is not in use."""
+        """Free the memory that is not in use."""
         self._free.clear()
 
 
 def describe_beginning(start: bytes) -> str | None:
-    """Return in words what a file is that begins so; None where that is not known."""
+    """Return a description of the kind of file that begins so, or None if it is unknown."""
     for beginning, description in _BEGINNINGS.items():
         if start.startswith(beginning):
             return description

@@ -1,6 +1,6 @@
-"""The parts of an h5ad file: obs, var and matrices that are sparse (anndata's on-disk format).
+"""The parts of an h5ad file (anndata's on-disk format): obs, var and sparse matrices.
 
-Read by h5py itself: anndata reads columns of a frame together, and takes a second to import.
+They are read by h5py: anndata reads all columns of a frame, and takes a second to import.
 """
 
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError
+from featly.basics.typing import AnyArray
 
 __all__ = [
     "is_annotated",
@@ -74,8 +75,8 @@ def observation_column(h5: Any, name: str) -> np.ndarray:
             return _apply_mask(plain(item["values"]), item["mask"][:])
         kind = _text(item.attrs.get("encoding-type"))
         raise DataError(
-            f"column {name!r} of {h5.filename!r} is stored as {kind!r}, which is not read: make it "
-            "numbers or text"
+            f"column {name!r} of {h5.filename!r} is stored as {kind!r}, which is not read: make "
+            "it numbers or text"
         )
     # before 0.8, a column of codes pointed to its categories
     categories = item.attrs.get("categories")
@@ -86,7 +87,7 @@ def observation_column(h5: Any, name: str) -> np.ndarray:
 
 def plain(item: Any) -> np.ndarray:
     """Return a dataset as an array; text as objects."""
-    values = item[:]
+    values: AnyArray = item[:]
     if values.dtype.kind in "OS":
         text = np.empty(len(values), object)
         text[:] = [v.decode(errors="replace") if isinstance(v, bytes) else v for v in values]
@@ -95,11 +96,12 @@ def plain(item: Any) -> np.ndarray:
 
 
 def _levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    known = np.empty(len(levels) + 1, object)
+    known: AnyArray = np.empty(len(levels) + 1, object)
     known[:-1], known[-1] = levels.tolist(), None  # code -1 is a missing value
     if len(codes) and not -1 <= codes.min() <= codes.max() < len(levels):
         raise DataError("a categorical column has codes beyond its categories: it is damaged")
-    return known[codes]
+    column: AnyArray = known[codes]
+    return column
 
 
 def _apply_mask(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -113,7 +115,7 @@ def _apply_mask(values: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 
 def _index(frame: Any) -> str | None:
-    """Return the name of the column of a frame that has the names of its rows."""
+    """Return the name of the column that holds a frame's row names, or None."""
     if frame is None or hasattr(frame, "shape"):
         return None
     name = _text(frame.attrs.get("_index")) or "_index"

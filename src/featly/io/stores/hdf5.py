@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError
+from featly.basics.typing import AnyArray
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores import h5ad as annotated
 from featly.io.stores.base import StoredTable, require_dtype, require_shape, shorten_message
@@ -19,15 +20,21 @@ from featly.io.stores.sparse import CompressedColumns
 __all__ = ["Hdf5Table"]
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
-SHOWN = 8
+SHOWN = 8  # names in a message
 REMEDY = "write it again as float32 with h5py"
 
 
 class Hdf5Table(StoredTable):
     """A matrix in an HDF5 file, dense or sparse; in an h5ad file with its annotations.
 
-    A dense matrix without chunks is read past the HDF5 library, which lets one thread in at a time.
+    A dense matrix without chunks is read without the HDF5 library, which takes one thread at a
+    time.
     """
+
+    feature_major: bool
+    sparse: bool
+    n_features: int
+    n_rows: int
 
     kind = "hdf5"
 
@@ -57,9 +64,9 @@ class Hdf5Table(StoredTable):
             with self._guard_reading():
                 self._find(dataset, layer, memory_limit)
             if target is not None:
-                beside = self._target_names()
+                names = self._target_names()
                 where = f"the obs of {self.name}" if self._annotated else self.name
-                self.target = beside[ColumnFinder(beside, where)(target, "target")]
+                self.target: str = names[ColumnFinder(names, where)(target, "target")]
         except BaseException:
             self.close()
             raise
@@ -77,7 +84,7 @@ class Hdf5Table(StoredTable):
         if self._annotated and dataset is None:
             where = "X" if layer is None else f"layers/{layer}"
         matrix = self._matrix(where)
-        self.where = matrix.name.strip("/")
+        self.where: Any = matrix.name.strip("/")
         if annotated.sparse_format(matrix) is not None:
             self._open_sparse(matrix, memory_limit)
         else:
@@ -109,7 +116,7 @@ class Hdf5Table(StoredTable):
             )
         return item
 
-    # ---- how it lies ------------------------------------------------------------------------
+    # ---- storage ----------------------------------------------------------------------------
     def _open_dense(self, dataset: Any) -> None:
         label = f"{self.where!r} of {self.name}"
         self.dtype = require_dtype(dataset.dtype, label, REMEDY)
@@ -134,7 +141,7 @@ class Hdf5Table(StoredTable):
         chunks = dataset.chunks or self.shape
         self._bands = Bands(self.shape, chunks[1], self.dtype)
         self._bands.warn(label, chunks, stacklevel=6)
-        self.alignment = self._bands.width
+        self.alignment: int = self._bands.width
         self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
 
     def _open_sparse(self, group: Any, memory_limit: int | None) -> None:
@@ -150,18 +157,19 @@ class Hdf5Table(StoredTable):
             if part not in group:
                 raise DataError(f"{label} has no {part}: it is damaged. Write it again")
             _check_filters(group[part], label)
-        self.dtype = require_dtype(group["data"].dtype, label, REMEDY)
+        self.dtype: np.dtype[Any] = require_dtype(group["data"].dtype, label, REMEDY)
         self.sparse, self.feature_major = True, True
         self._compressed = CompressedColumns(
             group, self.shape, self.dtype, label, by_columns=by_columns, memory_limit=memory_limit
         )
-        self.nbytes = self._compressed.nbytes
-        self.held_bytes = self._compressed.held_bytes
+        self.nbytes: int = self._compressed.nbytes
+        self.held_bytes: int = self._compressed.held_bytes
 
     # ---- reading ----------------------------------------------------------------------------
     def _read(self, low: int, high: int) -> np.ndarray:
         if self.sparse:
-            return self.sparse_block(low, high).toarray(order="F")
+            block: AnyArray = self.sparse_block(low, high).toarray(order="F")
+            return block
         if self._values is not None:
             return self._values.read(low, high)
         assert self._bands is not None
@@ -234,8 +242,7 @@ class Hdf5Table(StoredTable):
     def _damage_error(self, problem: BaseException) -> DataError:
         return DataError(
             f"{self.name} cannot be read as an HDF5 file ({shorten_message(problem)}): it is cut "
-            "or "
-            "damaged. Copy or write it again"
+            "or damaged. Copy or write it again"
         )
 
     def _files(self) -> Sequence[DiskFile]:
@@ -245,7 +252,7 @@ class Hdf5Table(StoredTable):
         return self.where
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         if self._h5 is not None:
             self._h5.close()
@@ -257,9 +264,9 @@ class Hdf5Table(StoredTable):
 
 
 class _ReadGuard:
-    """Guard of a reading from HDF5: it counts only if the file is what it was.
+    """Guard of a reading from HDF5: raises DataError if the file changed meanwhile.
 
-    The library fills what lies behind the end of a cut file with zeros, and does not tell.
+    The library fills what is behind the end of a cut file with zeros, without an error.
     """
 
     def __init__(self, table: Hdf5Table) -> None:
@@ -289,7 +296,7 @@ def _library() -> Any:
 
 
 def _check_filters(dataset: Any, label: str) -> None:
-    """Refuse a compression that is not there: the library's message says little."""
+    """Raise DataError for a compression that is not installed, with a remedy."""
     plan, known = dataset.id.get_create_plist(), _library().h5z
     for number in range(plan.get_nfilters()):
         code, _, _, name = plan.get_filter(number)
@@ -301,7 +308,7 @@ def _check_filters(dataset: Any, label: str) -> None:
 
 
 def _check_beginning(file: DiskFile) -> None:
-    """Refuse what is no HDF5 file; the library allows for something else in front."""
+    """Raise DataError for what is no HDF5 file; the format allows other bytes in front."""
     offset = 0
     while offset < min(file.size, 1 << 20):
         if file.size >= offset + 8 and file.read(offset, 8) == MAGIC:

@@ -10,21 +10,21 @@ from featly.io.stores.files import DiskFile
 
 __all__ = ["LineWords"]
 
-STRIDE = 256  # lines between two of which the place is known
+STRIDE = 256  # the start of every line of this number is stored
 CHUNK_BYTES = 1 << 22
 
 
 class LineWords(Sequence[str]):
     """One word of every line of a file, such as the names in a ``.bim`` file.
 
-    Five million names would take a third of a gigabyte, and nobody reads them all. What is kept is
-    where every 256th line begins.
+    Five million names would take a third of a gigabyte, and few of them are read. So only the
+    start of every 256th line is stored.
 
     Parameters
     ----------
     file : DiskFile
     word : int
-        Which word of a line, from 0.
+        Position of the word in a line, from 0.
 
     Examples
     --------
@@ -35,6 +35,9 @@ class LineWords(Sequence[str]):
     >>> len(names), names[-1], names[:2], list(names), names.position("rs9")
     (3, 'rs9', ['rs1', 'rs2'], ['rs1', 'rs2', 'rs9'], 2)
     """
+
+    word: int
+    file: DiskFile
 
     def __init__(self, file: DiskFile, word: int) -> None:
         self.file, self.word = file, word
@@ -64,14 +67,14 @@ class LineWords(Sequence[str]):
             yield from self._piece(piece)
 
     def __reduce__(self) -> Any:
-        return list, (list(self),)  # elsewhere, or later, there may be no such file
+        return list, (list(self),)  # the file may not exist in another process, or later
 
     def position(self, name: str) -> int | None:
         """Return the first position of `name`, or None."""
         sought = name.encode()
         for piece in range(len(self._starts) - 1):
             raw = self._raw(piece)
-            if sought in raw:  # a line that has it somewhere
+            if sought in raw:  # somewhere in a line, but perhaps in another word
                 words = self._words(raw, piece)
                 if name in words:
                     return piece * STRIDE + words.index(name)

@@ -1,4 +1,4 @@
-"""NumPy's own files, and arrays that are maps of a file."""
+"""Files of NumPy, and arrays that map a file."""
 
 import ast
 import mmap
@@ -17,25 +17,28 @@ __all__ = ["MappedTable", "NpyTable", "table_behind_map"]
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 1 << 16
-PROBED = 512  # values
+PROBED = 512  # values that are compared
 REMEDY = "convert it with numpy.save(path, X.astype('float32'))"
 
 
 class _RawTable(StoredTable):
     """A table that is one matrix of values in a file."""
 
+    n_features: int
+    n_rows: int
+
     _file: DiskFile
     _values: RawValues
 
     def _set_values(self, offset: int, shape: Any, stored: np.dtype[Any], fortran: bool) -> None:
-        self.dtype = require_dtype(stored, self.name, REMEDY)
+        self.dtype: np.dtype[Any] = require_dtype(stored, self.name, REMEDY)
         self.n_rows, self.n_features = require_shape(shape, self.name)
         # of one column, or one row, both orders are the same
-        self.feature_major = fortran or self.n_features == 1
+        self.feature_major: bool = fortran or self.n_features == 1
         self._values = RawValues(
             self._file, offset, self.shape, stored, feature_major=self.feature_major
         )
-        self.nbytes = self._values.nbytes
+        self.nbytes: int = self._values.nbytes
         self._values.warn(self.name, stacklevel=5)
         if self.feature_major:
             self._file.advise_sequential()
@@ -50,7 +53,7 @@ class _RawTable(StoredTable):
         return [self._file]
 
     def close(self) -> None:
-        """Let go of the file, and of memory for blocks."""
+        """Close the file, and free the memory for blocks."""
         super().close()
         self._values.buffers.clear()
 
@@ -81,8 +84,7 @@ class NpyTable(_RawTable):
         if size > expected:
             raise DataError(
                 f"{self.name} has {size - expected} bytes behind its table: it is damaged, or "
-                "holds "
-                "several arrays. Write one array a file"
+                "holds several arrays. Write one array a file"
             )
 
 
@@ -113,7 +115,7 @@ def _header(file: DiskFile) -> tuple[int, Any, np.dtype[Any], bool]:
 
 
 class MappedTable(_RawTable):
-    """A matrix of values at some place of a file without a header."""
+    """A matrix of values at some position in a file."""
 
     kind = "map"
 
@@ -140,7 +142,7 @@ class MappedTable(_RawTable):
             raise
 
     def is_map_of(self, array: np.ndarray) -> bool:
-        """Return whether the first and last values are these: the file may be another one now."""
+        """Return whether the first and last values are those of an array: the file may be new."""
         values = array.ravel(order="K")
         count = min(PROBED, len(values))
         size = array.dtype.itemsize
@@ -150,10 +152,10 @@ class MappedTable(_RawTable):
 
 
 def table_behind_map(array: np.ndarray) -> StoredTable | None:
-    """Return the file behind an array that is a map of one, to be read by blocks.
+    """Return the file behind an array that maps it, to be read by blocks, or None.
 
-    Reading is safe where the map is not: a map of a file that shrinks kills the process. None for
-    arrays that are no maps, have changes of their own, or do not lie in one piece.
+    Reading is safer than mapping: if the mapped file shrinks, the system kills the process. None
+    for arrays that map no file, that are copy-on-write, or that are not contiguous.
 
     Examples
     --------
@@ -165,7 +167,7 @@ def table_behind_map(array: np.ndarray) -> StoredTable | None:
     >>> table_behind_map(np.load(path)) is None
     True
     """
-    # a view that is a plain array has no file name; the map that it is of has
+    # a view that is a plain array has no file name
     if not isinstance(array, np.memmap) or array.ndim != 2 or array.size == 0:
         return None
     mapped, path = array._mmap, array.filename  # type: ignore[attr-defined]
@@ -176,7 +178,7 @@ def table_behind_map(array: np.ndarray) -> StoredTable | None:
         return None
     if array.dtype.kind not in "biuf" or str(array.dtype) in ("float16", "float128"):
         return None
-    # the offset that NumPy remembers is that of the whole map, also in a view of a part of it
+    # NumPy stores the offset of the whole map, even in a view of a part of it
     begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
     offset = begin + array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
     table = MappedTable(

@@ -1,6 +1,7 @@
-"""Parquet files by column chunks, their footer read once."""
+"""Parquet files, read by column chunks; the footer is read once."""
 
 import hashlib
+import itertools
 import os
 import warnings
 from collections.abc import Sequence
@@ -20,9 +21,9 @@ __all__ = ["ParquetTable"]
 
 MAGIC = b"PAR1"
 LARGE_FOOTER = 1 << 26  # bytes, some 350,000 column chunks
-# measured: a footer takes so many times its size in memory, and a second a so many bytes
+# measured: memory over the size of a footer, and bytes of a footer that are read in a second
 FOOTER_MEMORY, FOOTER_RATE = 17, 45e6
-# whole numbers that every float32 holds, and with them the columns that stay single precision
+# float32, and whole numbers that it represents exactly
 SMALL = ("Float32", "Int8", "Int16", "UInt8", "UInt16")
 FLOATS = {"Float16": "float32", "Float32": "float32", "Float64": "float64", "Decimal": "float64"}
 NESTED = "nested"
@@ -51,11 +52,11 @@ class ParquetTable(StoredTable):
         try:
             self._open()
             self._choose(target, without)
-            self.dtype = self._common_dtype()
+            self.dtype: np.dtype[Any] | None = self._common_dtype()
         except BaseException:
             self.close()
             raise
-        self.nbytes = self._file.size
+        self.nbytes: int = self._file.size
 
     def _open(self) -> None:
         footer = _footer_bytes(self._file)
@@ -63,64 +64,63 @@ class ParquetTable(StoredTable):
             warnings.warn(
                 f"the footer of {self.name} alone has {format_bytes(footer)}: it takes about "
                 f"{format_bytes(FOOTER_MEMORY * footer)} of memory and {footer / FOOTER_RATE:.0f} "
-                "s to "
-                "read. So many columns are better in a .npy or .zarr file",
+                "s to read. So many columns are better in a .npy or .zarr file",
                 SlowWarning,
-                stacklevel=5,  # who called scan
+                stacklevel=5,  # the caller of scan
             )
-        self.held_bytes = FOOTER_MEMORY * footer
+        self.held_bytes: int = FOOTER_MEMORY * footer
         try:
             import pyarrow.parquet  # noqa: F401
         except ImportError:
             self._reader: Any = _PolarsReader(self._file)
         else:
             self._reader = _ArrowReader(self._file)
-        self.n_rows = self._reader.n_rows
+        self.n_rows: int = self._reader.n_rows
         if not self.n_rows:
             raise DataError(f"{self.name} has no rows: there is nothing to rank")
 
     def _choose(self, target: str | int | None, without: Sequence[str | int]) -> None:
         """Choose the columns of the file that are columns of the table."""
-        every = self._reader.names
+        names = self._reader.names
         if isinstance(without, str):
             without = [without]
-        find = ColumnFinder(every, self.name)
+        find = ColumnFinder(names, self.name)
         left_out = {find(name, "column") for name in without}
         if target is not None:
             position = find(target, "target")
             left_out.add(position)
-            self.target = every[position]
-        self._positions = np.array([k for k in range(len(every)) if k not in left_out], np.int64)
-        self.n_features = len(self._positions)
+            self.target: str | None = names[position]
+        self._positions = np.array([k for k in range(len(names)) if k not in left_out], np.int64)
+        self.n_features: int = len(self._positions)
         if not self.n_features:
             raise DataError(f"{self.name} has no columns left: there is nothing to rank")
-        self._refuse_namesakes(every)
+        self._refuse_equal_names(names)
         self._kinds = [self._reader.kinds[k] for k in self._positions.tolist()]
         if NESTED in self._kinds:
-            name = every[self._positions[self._kinds.index(NESTED)]]
+            name = names[self._positions[self._kinds.index(NESTED)]]
             raise DataError(
                 f"column {name!r} of {self.name} has a table in every cell: make it columns of "
                 "numbers or text, or leave it out with without=[...]"
             )
 
-    def _refuse_namesakes(self, every: Sequence[str]) -> None:
-        """Refuse a name that two columns have: as in a frame, it must tell which is meant."""
+    def _refuse_equal_names(self, names: Sequence[str]) -> None:
+        """Raise DataError for a name that two columns have: names are unique, as in a frame."""
         seen: dict[str, int] = {}
         if self.target is not None:
-            seen[self.target] = every.index(self.target)
+            seen[self.target] = names.index(self.target)
         for k in self._positions.tolist():
-            if every[k] in seen:
+            if names[k] in seen:
                 raise DataError(
-                    f"two columns of {self.name} are called {every[k]!r} (positions "
-                    f"{seen[every[k]]} and {k}): rename one, or leave one out with without=[{k}]"
+                    f"two columns of {self.name} are called {names[k]!r} (positions "
+                    f"{seen[names[k]]} and {k}): rename one, or leave one out with without=[{k}]"
                 )
-            seen[every[k]] = k
+            seen[names[k]] = k
 
     @cached_property
     def names(self) -> Sequence[str]:
         """Names of the columns."""
-        every = self._reader.names
-        return [every[k] for k in self._positions.tolist()]
+        names = self._reader.names
+        return [names[k] for k in self._positions.tolist()]
 
     # ---- numbers ----------------------------------------------------------------------------
     def _common_dtype(self) -> np.dtype[Any] | None:
@@ -133,7 +133,7 @@ class ParquetTable(StoredTable):
             if kind in FLOATS:
                 return np.dtype(FLOATS[kind])
             if not self._reader.may_have_missing(self._positions):
-                return np.dtype(kind.lower())
+                return np.dtype(str(kind).lower())
         small = all(kind in SMALL or kind == "Float16" for kind in kinds)
         return np.dtype(np.float32 if small else np.float64)
 
@@ -187,17 +187,17 @@ class ParquetTable(StoredTable):
         return self._columns(self._positions[columns], as_numbers=False)[:, inverse.tolist()]
 
     def schema_frame(self) -> Any:
-        """Return a polars frame without rows, whose dtypes tell the kinds of the columns."""
+        """Return a polars frame without rows that has the dtypes of the columns."""
         if self.dtype is not None:
             return super().schema_frame()
         return self._reader.empty_frame(self._positions.tolist())
 
     def column(self, name: str) -> np.ndarray | None:
-        """Return a column of the file by its name, of the target too."""
-        every = self._reader.names
-        if name not in every:
+        """Return a column of the file by its name, be it the target."""
+        names = self._reader.names
+        if name not in names:
             return None
-        position = np.array([every.index(name)])
+        position = np.array([names.index(name)])
         if self._reader.kinds[position[0]] in FLOATS.keys() | WHOLE:
             return np.array(self._columns(position, as_numbers=True)[0])
         values = self._columns(position, as_numbers=False).to_series(0).to_list()
@@ -213,16 +213,16 @@ class ParquetTable(StoredTable):
         return [self._file]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         if hasattr(self, "_reader"):
             self._reader.close()
 
 
 class _ArrowReader:
-    """Reader by pyarrow: one reader a thread, all with the same footer."""
+    """Reader by pyarrow: one reader for each thread, all with the same footer."""
 
-    at_a_time = 256  # columns: of more, one takes up to twice as long
+    at_a_time = 256  # columns: with more, a column takes up to twice as long
 
     def __init__(self, file: DiskFile) -> None:
         self._file = file
@@ -243,11 +243,11 @@ class _ArrowReader:
     def _open_reader(self, metadata: Any = None) -> Any:
         from pyarrow.parquet import ParquetFile
 
-        # checksums are there only if who wrote the file asked for them
+        # there are checksums only if the file was written with them
         return ParquetFile(self._file.place, metadata=metadata, page_checksum_verification=True)
 
     def may_have_missing(self, positions: np.ndarray) -> bool:
-        """Return whether some column has a missing value, or the file does not tell."""
+        """Return whether some column has a missing value, or the file does not say."""
         for group in range(self._metadata.num_row_groups):
             chunks = self._metadata.row_group(group)
             for k in self._leaves(positions.tolist()):
@@ -257,11 +257,11 @@ class _ArrowReader:
         return False
 
     def _leaves(self, positions: Sequence[int]) -> list[int]:
-        """Return positions among the stored columns, of which a nested one has several."""
+        """Return positions among the stored columns; a nested column has several of these."""
         if self._metadata.num_columns == len(self.names):
             return list(positions)
-        starts = np.cumsum([0, *(_n_leaves(dtype) for dtype in self._types)])
-        return starts[list(positions)].tolist()
+        starts = [0, *itertools.accumulate(_n_leaves(dtype) for dtype in self._types)]
+        return [starts[k] for k in positions]
 
     def _table(self, positions: Sequence[int]) -> Any:
         try:
@@ -274,7 +274,7 @@ class _ArrowReader:
             self._free.append(reader)
 
     def numbers(self, positions: Sequence[int]) -> list[np.ndarray]:
-        """Return one array a column; where a value is missing, floats with NaN."""
+        """Return one array for each column; if values are missing, floats with NaN."""
         import pyarrow as pa
 
         return [
@@ -296,7 +296,7 @@ class _ArrowReader:
         return pl.from_arrow(pa.schema([self._schema.field(k) for k in positions]).empty_table())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         while self._free:
             self._free.pop().close()
 
@@ -326,7 +326,7 @@ class _PolarsReader:
         self.kinds = [known[dtype] for dtype in self._dtypes]
 
     def may_have_missing(self, positions: np.ndarray) -> bool:
-        """Return whether some column has a missing value: polars has to read them to tell."""
+        """Return whether some column has a missing value; polars has to read them for this."""
         step = max(1, (1 << 22) // max(1, self.n_rows))
         for low in range(0, len(positions), step):
             frame = self.frame(positions[low : low + step].tolist())
@@ -335,7 +335,7 @@ class _PolarsReader:
         return False
 
     def numbers(self, positions: Sequence[int]) -> list[np.ndarray]:
-        """Return one array a column; where a value is missing, floats with NaN."""
+        """Return one array for each column; if values are missing, floats with NaN."""
         import polars as pl
 
         return [
@@ -348,7 +348,7 @@ class _PolarsReader:
         import polars as pl
 
         names = [self.names[k] for k in positions]
-        # as they are: polars takes '*' for all columns
+        # not as patterns: polars takes '*' for all columns
         return self._plan.select(pl.selectors.by_name(*names)).collect()
 
     def empty_frame(self, positions: Sequence[int]) -> Any:
@@ -362,7 +362,7 @@ class _PolarsReader:
 
 
 def _arrow_kind(dtype: Any) -> str:
-    """Return a type of arrow as polars calls it, as far as it is one of numbers."""
+    """Return the name in polars of a numeric type of arrow; others keep their own."""
     from pyarrow import types
 
     if types.is_nested(dtype) and not types.is_dictionary(dtype):
@@ -377,7 +377,7 @@ def _arrow_kind(dtype: Any) -> str:
 
 
 def _n_leaves(dtype: Any) -> int:
-    """Return the number of columns that a file stores for one of such a type."""
+    """Return the number of stored columns for a column of this type."""
     from pyarrow import types
 
     if types.is_dictionary(dtype) or not types.is_nested(dtype):

@@ -1,4 +1,4 @@
-"""A matrix of numbers that lies in a file as it is: one value behind the other."""
+"""A matrix of numbers in a file, one value behind the other, without compression."""
 
 import warnings
 from typing import Any
@@ -12,28 +12,34 @@ from featly.io.stores.files import Buffers, DiskFile
 
 __all__ = ["RawValues"]
 
-ROW_GAP_BYTES = 1 << 13  # between two rows: reading that much is quicker than another call
-TILE_BYTES = 1 << 20  # of whole rows, from which columns are picked while they are in the cache
-BLOCK_BYTES = 1 << 25  # what a block is expected to take
-# measured, the file in the system's cache: a second has so many bytes, a call takes so many seconds
+ROW_GAP_BYTES = 1 << 13  # most bytes between two rows that are read rather than skipped
+TILE_BYTES = 1 << 20  # of whole rows, so that columns are picked from the processor's cache
+BLOCK_BYTES = 1 << 25  # expected size of a block
+# measured with the file in the system's cache: bytes in a second, and seconds for a call
 RATE, CALL = 1e10, 2e-6
 WORTH_A_WARNING = 60  # seconds
 
 
 class RawValues:
-    """Values of one dtype from a place in a file on.
+    """Values of one dtype from a position in a file on.
 
     Parameters
     ----------
     file : DiskFile
     offset : int
-        Where the first value begins.
+        Position of the first value, in bytes.
     shape : tuple of int
     stored : dtype
-        As it is in the file, order of bytes included.
+        Dtype in the file, with its byte order.
     feature_major : bool
-        Column after column, or row after row.
+        Whether the values are stored column after column, or row after row.
     """
+
+    n_features: int
+    n_rows: int
+    stored: np.dtype[Any]
+    offset: int
+    file: DiskFile
 
     def __init__(
         self,
@@ -45,11 +51,11 @@ class RawValues:
         feature_major: bool,
     ) -> None:
         self.file, self.offset, self.stored = file, offset, stored
-        self.dtype = stored.newbyteorder("=")
+        self.dtype: np.dtype[Any] = stored.newbyteorder("=")
         self.n_rows, self.n_features = shape
         self.feature_major = feature_major
-        self.buffers = Buffers()
-        # a line is a column or a row, whichever lies together
+        self.buffers: Buffers = Buffers()
+        # a line is a column or a row, whichever is contiguous
         self._line = stored.itemsize * (self.n_rows if feature_major else self.n_features)
 
     @property
@@ -68,14 +74,13 @@ class RawValues:
             warnings.warn(
                 f"{name} lies row by row, and has {self.n_rows} rows: to read all columns in "
                 f"blocks of {format_bytes(BLOCK_BYTES)} takes about {seconds / 60:.0f} minutes, "
-                "where "
-                f"column by column it takes {max(whole, 1):.0f} s. Write it in Fortran order",
+                f"where column by column it takes {max(whole, 1):.0f} s. Write it in Fortran order",
                 SlowWarning,
                 stacklevel=stacklevel + 1,
             )
 
     def read(self, low: int, high: int) -> np.ndarray:
-        """Read columns ``low:high``, which lie as those in the file."""
+        """Read columns ``low:high``, in the memory order of the file."""
         size = self.stored.itemsize
         if self.feature_major:
             start = self.offset + low * self._line
@@ -93,7 +98,7 @@ class RawValues:
         """Read columns in ascending order, each once."""
         if self.feature_major:
             return self._take_columns(columns)
-        # in every row, what lies close together is read together
+        # in every row, columns that are close to each other are read together
         out = np.empty((self.n_rows, len(columns)), self.stored)
         size = self.stored.itemsize
         tile = max(1, TILE_BYTES // self._line)
@@ -127,7 +132,7 @@ class RawValues:
         return self._to_native(out.T)
 
     def _memory(self, count: int, start: int) -> np.ndarray:
-        # values must begin where the processor wants them, even if those in the file do not
+        # values must be aligned in memory, even if they are not in the file
         return self.buffers.lend(count, start if start % self.stored.itemsize == 0 else 0)
 
     def _read_rows(self, target: np.ndarray, start: int, width: int) -> None:
@@ -145,7 +150,7 @@ class RawValues:
         rows = target.reshape(n_rows, width)
         for row in range(0, n_rows, tile):
             count = min(tile, n_rows - row)
-            # behind the columns of the last row there may be nothing more
+            # the file may end behind the columns of the last row
             raw_rows = scratch[: (count - 1) * line + width]
             read_into(raw_rows, start + row * line)
             rows[row : row + count] = scratch[: count * line].reshape(count, line)[:, :width]

@@ -1,4 +1,4 @@
-"""Some rows of a table on disk, taken from every block as it is read."""
+"""Some rows of a table on disk, taken from every block that is read."""
 
 import hashlib
 from collections.abc import Sequence
@@ -34,6 +34,17 @@ class RowSubset(StoredTable):
     [[4.0, 5.0], [0.0, 1.0]]
     """
 
+    target: str | None
+    held_bytes: int
+    alignment: int
+    feature_major: bool
+    n_features: int
+    n_rows: int
+    missing: int | None
+    dtype: np.dtype[Any] | None
+    kind: str
+    table: StoredTable
+
     def __init__(self, table: StoredTable, rows: npt.ArrayLike) -> None:
         super().__init__(table.path)
         chosen = np.asarray(rows)
@@ -41,17 +52,17 @@ class RowSubset(StoredTable):
             chosen = np.flatnonzero(chosen)
         wrong = chosen[(chosen < 0) | (chosen >= table.n_rows)] if len(chosen) else chosen
         if len(chosen) == 0 or len(wrong):
-            culprit = "no row" if len(chosen) == 0 else f"row {wrong[0]}"
+            wrong_row = "no row" if len(chosen) == 0 else f"row {wrong[0]}"
             raise ParameterError(
-                f"{culprit} of {table.name}: rows run from 0 to {table.n_rows - 1}"
+                f"{wrong_row} of {table.name}: rows run from 0 to {table.n_rows - 1}"
             )
         self.table, self.rows = table, chosen
         self.kind, self.dtype, self.missing = table.kind, table.dtype, table.missing
         self.n_rows, self.n_features = len(chosen), table.n_features
         self.feature_major, self.alignment = table.feature_major, table.alignment
         self.held_bytes, self.target = table.held_bytes, table.target
-        self.nbytes = table.nbytes * self.n_rows // table.n_rows
-        self.names = table.names  # type: ignore[misc]
+        self.nbytes: int = table.nbytes * self.n_rows // table.n_rows
+        self.names = table.names
 
     def _read(self, low: int, high: int) -> np.ndarray:
         return self._select_rows(self.table.read(low, high))
@@ -77,7 +88,7 @@ class RowSubset(StoredTable):
         return self.table.schema_frame()
 
     def column(self, name: str) -> np.ndarray | None:
-        """Return a column that stands beside the table, or in it, by its name."""
+        """Return a column beside the table, or in it, by its name; None if there is none."""
         values = self.table.column(name)
         return None if values is None else values[self.rows]
 

@@ -1,4 +1,4 @@
-"""Columns of a sparse matrix on disk, stored by columns or turned so."""
+"""Columns of a sparse matrix on disk that is stored by columns or by rows."""
 
 import threading
 from typing import Any
@@ -8,18 +8,19 @@ import scipy.sparse
 
 from featly.basics.errors import DataError
 from featly.basics.resources import format_bytes, free_memory
+from featly.basics.typing import AnyArray
 
 __all__ = ["CompressedColumns"]
 
-PIECE = 1 << 22  # stored values that are turned at a time
-FREE_SHARE = 4  # without a limit, this fraction of free memory is taken
+PIECE = 1 << 22  # stored values that are transposed at a time
+FREE_SHARE = 4  # without a limit, a quarter of the free memory may be taken
 
 
 class CompressedColumns:
     """Blocks of columns of a sparse matrix on disk.
 
-    A matrix that is stored by columns is read where it lies. One that is stored by rows has
-    something of every column everywhere: it is turned once, in memory, when it is first read.
+    A matrix that is stored by columns is read from the file. One that is stored by rows is
+    converted to columns once, in memory, when it is first read.
 
     Parameters
     ----------
@@ -27,11 +28,19 @@ class CompressedColumns:
     shape : tuple of int
     dtype : dtype
     label : str
-        How messages call it.
+        The matrix in messages.
     by_columns : bool
     memory_limit : int or None
-        Bytes that a matrix that is turned may take.
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Here in bytes, and only for a matrix that is stored by rows.
     """
+
+    held_bytes: int
+    by_columns: bool
+    label: str
+    dtype: np.dtype[Any]
+    n_features: int
+    n_rows: int
 
     def __init__(
         self,
@@ -46,8 +55,10 @@ class CompressedColumns:
         self.n_rows, self.n_features = shape
         self.dtype, self.label, self.by_columns = dtype, label, by_columns
         self._data, self._indices = group["data"], group["indices"]
-        self.n_stored = len(self._data)
-        self.nbytes = self.n_stored * (self._data.dtype.itemsize + self._indices.dtype.itemsize)
+        self.n_stored: int = len(self._data)
+        self.nbytes: Any = self.n_stored * (
+            self._data.dtype.itemsize + self._indices.dtype.itemsize
+        )
         n_lines = self.n_features if by_columns else self.n_rows
         self._ends = group["indptr"][:].astype(np.int64)
         sound = len(self._ends) == n_lines + 1 and len(self._indices) == self.n_stored
@@ -57,7 +68,7 @@ class CompressedColumns:
         index = np.int32 if self.n_rows < 2**31 else np.int64
         self._index = np.dtype(index)
         self._lock = threading.Lock()
-        self._turned: Any = None
+        self._csc: tuple[AnyArray, AnyArray, AnyArray] | None = None
         self.held_bytes = 8 * len(self._ends)
         if not by_columns:
             self.held_bytes = self.n_stored * (dtype.itemsize + self._index.itemsize)
@@ -71,8 +82,7 @@ class CompressedColumns:
             raise DataError(
                 f"{self.label} is sparse by rows; by columns it would take "
                 f"{format_bytes(self.held_bytes)} of memory, more than the {format_bytes(limit)} "
-                "that "
-                f"{allowed}. Write it by columns once: adata.X = adata.X.tocsc(); "
+                f"that {allowed}. Write it by columns once: adata.X = adata.X.tocsc(); "
                 "adata.write_h5ad(path)"
             )
 
@@ -80,9 +90,9 @@ class CompressedColumns:
         """Return columns ``low:high`` as a SciPy CSC matrix."""
         if not self.by_columns:
             with self._lock:
-                if self._turned is None:
-                    self._turned = self._turn()
-            data, indices, ends = self._turned
+                if self._csc is None:
+                    self._csc = self._convert()
+            data, indices, ends = self._csc
             first, last = ends[low], ends[high]
             data, indices = data[first:last].copy(), indices[first:last].copy()
         else:
@@ -94,8 +104,8 @@ class CompressedColumns:
         shape = (self.n_rows, high - low)
         return scipy.sparse.csc_matrix((data, indices.astype(self._index), starts), shape)
 
-    def _turn(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Turn the matrix by columns: their sizes first, then every value to its place."""
+    def _convert(self) -> tuple[AnyArray, AnyArray, AnyArray]:
+        """Convert the matrix to columns: count their values, then copy every value."""
         p = self.n_features
         pieces = [(low, min(low + PIECE, self.n_stored)) for low in range(0, self.n_stored, PIECE)]
         sizes = np.zeros(p, np.int64)
@@ -118,7 +128,7 @@ class CompressedColumns:
         return data, rows, ends
 
     def _check_indices(self, indices: np.ndarray, size: int) -> np.ndarray:
-        # SciPy would write beyond its arrays
+        # with others, SciPy would write beyond its arrays
         if len(indices) and not 0 <= indices.min() <= indices.max() < size:
             raise self._damage_error()
         return indices

@@ -1,4 +1,4 @@
-"""Zarr arrays, in a folder or a zip file, by the zarr package (2 or 3)."""
+"""Zarr arrays in a folder or a zip file, read by the zarr package (2 or 3)."""
 
 import hashlib
 import itertools
@@ -19,7 +19,7 @@ from featly.io.stores.files import DiskFile, describe_beginning
 __all__ = ["ZarrTable", "is_zarr_folder"]
 
 METADATA = ("zarr.json", ".zarray", ".zgroup")
-SHOWN = 8
+SHOWN = 8  # names in a message
 REMEDY = "write it again as float32"
 ABSENT = -1
 
@@ -27,10 +27,13 @@ ABSENT = -1
 class ZarrTable(StoredTable):
     """An array of a Zarr store.
 
-    A chunk that is not there stands for a block of fill values, and nothing tells it from one that
-    was lost. So what chunks there are is noted when the table is scanned, and looked up again with
-    everything that is read.
+    A chunk without a file stands for a block of fill values, and cannot be told from one whose file
+    was lost. So the files of chunks are listed when the table is scanned, and checked again with
+    every block.
     """
+
+    n_features: int
+    n_rows: int
 
     kind = "zarr"
     feature_major = False
@@ -65,8 +68,8 @@ class ZarrTable(StoredTable):
                 raise self._damage_error(problem) from None
             self._set_array(self._array(dataset))
             if target is not None:
-                beside = self._target_names()
-                self.target = beside[ColumnFinder(beside, self.name)(target, "target")]
+                names = self._target_names()
+                self.target: str = names[ColumnFinder(names, self.name)(target, "target")]
         except BaseException:
             self.close()
             raise
@@ -112,22 +115,22 @@ class ZarrTable(StoredTable):
 
     def _set_array(self, array: Any) -> None:
         self._data = array
-        self.where = array.path.strip("/")
+        self.where: Any = array.path.strip("/")
         label = f"{self.where!r} of {self.name}" if self.where else self.name
-        self.dtype = require_dtype(array.dtype, label, REMEDY)
+        self.dtype: np.dtype[Any] = require_dtype(array.dtype, label, REMEDY)
         self.n_rows, self.n_features = require_shape(array.shape, label)
-        # a shard is a file of many chunks, of which each can be read alone
+        # a shard is a file of many chunks, each of which can be read alone
         chunks = int(array.chunks[0]), int(array.chunks[1])
         self._bands = Bands(self.shape, chunks[1], self.dtype)
         self._bands.warn(label, chunks, stacklevel=5)
-        self.alignment = self._bands.width
-        self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
+        self.alignment: int = self._bands.width
+        self.held_bytes: int = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
         self._chunks = None
         if self._file is None:
             self._chunks = _ChunkFiles(array, Path(self._place) / self.where, self.name)
             self.nbytes = self._chunks.nbytes
         else:
-            self.nbytes = self._file.size
+            self.nbytes: int = self._file.size
 
     # ---- reading ----------------------------------------------------------------------------
     def _read(self, low: int, high: int) -> np.ndarray:
@@ -170,8 +173,7 @@ class ZarrTable(StoredTable):
     def _damage_error(self, problem: BaseException) -> DataError:
         return DataError(
             f"{self.name} cannot be read as a Zarr store ({shorten_message(problem)}): it is cut "
-            "or "
-            "damaged. Copy or write it again"
+            "or damaged. Copy or write it again"
         )
 
     def _files(self) -> Sequence[DiskFile]:
@@ -197,7 +199,7 @@ class ZarrTable(StoredTable):
             raise DataError(f"{self.name} changed since it was scanned: scan it again")
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         super().close()
         self._data = None
         if self._store is not None:
@@ -242,7 +244,7 @@ class _ChunkFiles:
         return states
 
     def check(self, low: int, high: int) -> None:
-        """Raise DataError if a file with some of the columns ``low:high`` is not what it was."""
+        """Raise DataError if a file with some of the columns ``low:high`` has changed."""
         for file in self._metadata:
             file.check()
         first, last = low // self.width, -(-high // self.width)
@@ -271,11 +273,11 @@ class _ChunkFiles:
 
 
 def _chunk_key_function(array: Any) -> Any:
-    """Return a function from the place of a chunk in the grid to the name of its file."""
+    """Return a function from the position of a chunk in the grid to the name of its file."""
     if hasattr(array, "metadata"):
         return array.metadata.encode_chunk_key
     separator = array._dimension_separator or "."  # zarr 2
-    return lambda place: separator.join(map(str, place))
+    return lambda position: separator.join(map(str, position))
 
 
 def _library() -> Any:

@@ -1,4 +1,4 @@
-"""Advice on which method suits a table, and on how to judge it.
+"""Advice on which method suits a table, and on how to evaluate it.
 
 The facts are in :mod:`featly.study.advise.facts`, the rules in :mod:`featly.study.advise.rules`.
 """
@@ -39,27 +39,27 @@ class Advice:
     parameters : dict
         Of the method, where they are not the default.
     fill : bool
-        Whether gaps are to be filled first, because the method needs complete columns.
+        Whether to fill missing values first, because the method needs complete columns.
     alternatives : tuple of Choice
         Two or three other methods that take the table: ``method``, ``parameters`` and ``when`` to
         prefer it.
     learner : str
-        What to judge selections with.
+        Classifier to evaluate selections with.
     splits : splitter
         Of :mod:`featly.study.splits`.
     sizes : str
-        How many columns to try.
+        Numbers of columns to try.
     size_rule : str
         How to choose among them; see :data:`featly.measures.sizes.SIZE_RULES`.
     rule : str
         The name of the rule that decided on the method.
     reasons : tuple of Reason
-        Each a sentence with the fact it rests on (``text``) and where it is from (``source``);
-        that for the method first.
+        Sentences with a fact and its consequence (``text``) and their origin (``source``); the
+        first is for the method.
     warnings : tuple of str
-        What looks wrong with the table.
+        Problems of the table.
     facts : Facts
-        What was looked at.
+        The facts that the rules use.
     """
 
     method: str
@@ -95,12 +95,12 @@ class Advice:
         return make_pipeline(_filler(self._library), method)
 
     def study(self, X: Any, y: Any) -> Study:
-        """Return a study that judges the method beside its alternatives and no selection at all.
+        """Return a study that compares the method with its alternatives and no selection.
 
         Parameters
         ----------
         X : data frame, array or sparse matrix
-            The table that was asked about.
+            The table that the advice is for.
         y : sequence
             Its classes.
 
@@ -152,12 +152,12 @@ class Advice:
     __str__ = __repr__ = summary
 
     def call(self) -> str:
-        """Return the method with its parameters, as one would write it."""
+        """Return the method with its parameters as text."""
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.method} ({inside})" if inside else self.method
 
     def document(self) -> dict[str, Any]:
-        """Return all of the advice for JSON."""
+        """Return the advice as a dict for JSON."""
         return {
             "method": self.method,
             "parameters": dict(self.parameters),
@@ -186,33 +186,36 @@ def advise(
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Advice:
-    """Say which method suits a table, how to judge it, and why.
+    """Advise on a method for a table and on how to evaluate it, with reasons.
 
-    A list of rules is read from the top, and the first that holds decides. The rules go by rows,
-    columns, kinds, gaps, zeros, classes, what the schema says, and whether neighbours see more than
-    a straight line does. They rest on published guidelines and on the studies of this package; no
-    method is tried on the table. So the advice is where to begin: :meth:`Advice.study` judges it.
+    The first rule of a list that holds decides. The rules go by the numbers of rows, columns and
+    classes, kinds, missing values, zeros, the schema, and whether nearest neighbours err less than
+    a straight line. They rest on published guidelines and on the studies of this package; no method
+    is tried on the table. So the advice is a start: :meth:`Advice.study` evaluates it.
 
-    How good it is: on 39 tables, asked on training rows alone, it is within noise of the best of
-    eleven methods on all, and within 0.02 of its balanced rate on 25. One taken at random is so on
-    33.1 and 18.1, a forest always on 37 and 23. On average it predicts no better than MKL-RFE
-    always taken (0.770 and 0.771). ``studies/advice.py`` tells how that was counted.
+    How good it is: on 39 tables, given training rows alone, the advised method is within noise of
+    the best of eleven methods on all tables, and within 0.02 of its balanced rate on 25. A method
+    drawn at random is so on 33.1 and 18.1 tables, a forest on 37 and 23. On average the advised
+    method predicts no better than MKL-RFE on every table (0.770 and 0.771). ``studies/advice.py``
+    says how that was counted.
 
-    It takes half a second at 500 x 5,000 (two cores). Larger tables are looked at in part: 1,000
-    rows and 2,000 columns. A different order of rows may then change a measure a little.
+    It takes half a second at 500 x 5,000 (two cores). Of larger tables 1,000 rows and 2,000
+    columns are used. Another order of the rows may then change a measure a little.
 
     Parameters
     ----------
     X : data frame, array or sparse matrix of shape (n_rows, n_features)
     y : sequence of shape (n_rows,), or name of a column of X
     schema : Schema, dict or None, default=None
-        What is known about the columns. A prior changes the advice.
+        What is known about the columns, see :class:`featly.Schema`.
+        A prior changes the advice.
     row_groups : sequence, name of a column of X, or None, default=None
         Which rows belong together, such as those of one patient.
     n_jobs : int or None, default=None
-        Threads; None means all cores. The advice does not depend on it.
+        Threads; None means all cores. The result does not depend on it.
     random_state : int, default=0
-        Draws the rows that are looked at, and the advised splits.
+        Seed of the random numbers.
+        It draws the rows of a large table, and the advised splits.
 
     Returns
     -------
@@ -255,7 +258,7 @@ def advise(
         X, y, schema=schema, row_groups=row_groups, n_jobs=n_jobs, random_state=random_state
     )
     rule = first_rule(facts)
-    # gaps are filled only where they stand in the way
+    # missing values are filled only if the method takes none
     fill = facts.columns_with_gaps > 0 and not METHODS[rule.method].missing
     alternatives = tuple(
         choice
@@ -268,8 +271,8 @@ def advise(
         verb = "column has" if facts.columns_with_gaps == 1 else "columns have"
         reasons.append(
             Reason(
-                f"{facts.columns_with_gaps:,} {verb} gaps, {rule.method} takes none: numbers are "
-                "filled with the median of the training rows",
+                f"{facts.columns_with_gaps:,} {verb} missing values, {rule.method} takes none: "
+                "numbers are filled with the median of the training rows",
                 "the registry of methods",
             )
         )
@@ -296,7 +299,7 @@ def advise(
 
 
 def _filler(library: str | None) -> Any:
-    """Return a filler of missing numbers by medians; names stay where the table has them."""
+    """Return a filler of missing numbers by medians that keeps the names of the columns."""
     if library == "polars":
         from featly.preprocessing import Filler
 
@@ -308,7 +311,7 @@ def _filler(library: str | None) -> Any:
 
 
 def advise_on_training_rows(data: Dataset, seed: int, column: str | None = None) -> Advice:
-    """Return the advice for a dataset; for one that is split already, for its training rows.
+    """Return the advice for a dataset, from its training rows if it has an official split.
 
     `column` is the name of that split, as in :class:`featly.study.Holdout`.
     """

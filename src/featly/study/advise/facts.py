@@ -1,7 +1,7 @@
 """Facts that advice rests on: counts of a table and a few cheap measures of it.
 
-Counts are of the whole table. Measures are of at most 1,000 rows, each class in its share, and
-2,000 columns, spread evenly, so that they stay cheap beside any ranking.
+Counts are of the whole table. Measures are of at most 1,000 rows, stratified by class, and 2,000
+columns, spread evenly, so that they cost little compared with any ranking.
 """
 
 import warnings
@@ -24,11 +24,11 @@ __all__ = ["Facts", "describe_table"]
 
 MOST_ROWS = 1000
 MOST_COLUMNS = 2000
-FEW_ROWS = 5  # of a class: fewer cannot be judged
-MANY_TO_ONE = 3.0  # rows of the largest class for one of the smallest
+FEW_ROWS = 5  # of a class: with fewer it cannot be evaluated
+IMBALANCED = 3.0  # rows of the largest class for one of the smallest
 SHOWN = 3
-# where or when a row was measured
-BATCHES = (
+# words in names of columns that say where or when a row was measured
+BATCH_WORDS = (
     "array", "batch", "centre", "center", "chip", "device", "hospital", "instrument", "lane",
     "machine", "operator", "plate", "run", "scanner", "site", "slide",
 )  # fmt: skip
@@ -42,29 +42,30 @@ class Facts:
     ----------
     rows, columns, classes : int
     smallest_class, largest_class : int
-        Rows of them.
+        Rows of the smallest and the largest class.
     continuous, ordinal, categorical : int
         Columns of each kind.
     columns_with_gaps : int
+        Columns with missing values.
     sparse : bool
         Whether the table is a sparse matrix.
     zeros : float
-        Share of cells that are 0, of columns of numbers.
+        Share of zeros among the cells of columns of numbers.
     prior, costs, column_groups : bool
         Whether the schema has such a part. A prior that is the same for all columns is none.
     row_groups : int
         Groups of rows that belong together; 0 where none are given.
     unusable_columns, repeated_columns : int
-        Empty or constant ones, and those that say what another says, of the columns looked at.
+        Empty or constant columns, and columns that repeat another, among those measured.
     best_fisher_ratio : float
-        Of a single column: the measure F1.
+        The largest of a single column: the measure F1.
     neighbour_error : float
         Share of rows whose nearest row is of another class: N3.
     linear_error : float or None
-        Share of rows on the wrong side of a linear boundary: L2. None where columns are more than
-        half as many as rows, for then almost any labels can be separated.
+        Share of rows on the wrong side of a linear boundary: L2. None if there are
+        more than half as many columns as rows, since almost any labels can then be separated.
     rows_looked_at, columns_looked_at : int
-        What the measures, `zeros`, and odd columns are from.
+        Size of the part that the measures, `zeros` and counts of odd columns are from.
     """
 
     rows: int
@@ -133,7 +134,7 @@ def describe_table(
     prior = () if data.schema is None else data.schema.prior
     repeats = [str(leak.message).removeprefix("dataset 'X': ") for leak in leaks]
     rows, codes = _sample_table(data, random_state)
-    # an identifier makes every row far from every other one
+    # without identifiers, which make all rows equally far from each other
     informative = rows.take_columns(rows.has_repeats) if rows.has_repeats.any() else rows
     table_complexity = complexity(
         informative,
@@ -155,7 +156,7 @@ def describe_table(
         columns_with_gaps=len(data.columns_with_missing),
         sparse=scipy.sparse.issparse(data.X),
         zeros=_zeros(rows),
-        # a prior of 1 is not kept; where all columns are favoured alike, none is
+        # a prior that is the same for all columns favours none
         prior=len(prior) > 0 and not _is_uniform_prior(prior, data.n_features),
         costs=data.schema is not None and len(data.schema.costs) > 0,
         column_groups=data.schema is not None and len(data.schema.column_groups) > 0,
@@ -197,7 +198,7 @@ def _sample_table(data: Dataset, random_state: int) -> tuple[Rows, IntArray]:
 
 
 def _sample_columns(kinds: ByteArray) -> IntArray:
-    """Positions, spread evenly; columns that are no numbers come first, where they are few."""
+    """Return positions spread evenly; all columns that are no numbers if these are few."""
     non_numeric = np.flatnonzero(kinds != CONTINUOUS)
     if len(kinds) <= MOST_COLUMNS or len(non_numeric) > MOST_COLUMNS // 2:
         non_numeric = np.zeros(0, np.int64)
@@ -215,7 +216,7 @@ def _is_uniform_prior(prior: Any, n_features: int) -> bool:
     return len(prior) == n_features and len(set(prior.values())) == 1
 
 
-# ---- what looks wrong ----------------------------------------------------------------------------
+# ---- warnings ------------------------------------------------------------------------------------
 def _class_warnings(facts: Facts, labels: Sequence[str], counts: IntArray) -> list[str]:
     messages = []
     small = np.flatnonzero(counts < FEW_ROWS)
@@ -224,15 +225,14 @@ def _class_warnings(facts: Facts, labels: Sequence[str], counts: IntArray) -> li
         subject = f"{len(small)} classes have" if len(small) > 1 else "a class has"
         messages.append(
             f"{subject} fewer than {FEW_ROWS} rows, {_join_names(descriptions)}: too few to say "
-            "how well they "
-            "are told apart; gather more, join classes, or leave these rows out"
+            "how well they are told apart; gather more, join classes, or leave these rows out"
         )
     if facts.classes > max(20, facts.rows // 10):
         messages.append(
             f"there are {facts.classes} classes for {facts.rows} rows: is the target a measurement "
             "or an identifier?"
         )
-    elif facts.imbalance >= MANY_TO_ONE and not len(small):
+    elif facts.imbalance >= IMBALANCED and not len(small):
         messages.append(
             f"the largest class has {facts.imbalance:.1f} rows for one of the smallest: judge by "
             "bcr, which counts classes alike, not by accuracy"
@@ -280,15 +280,13 @@ def _column_warnings(
         subject = "columns tell" if len(leaks) > 1 else "column tells"
         messages.append(
             f"{len(leaks)} {subject} all classes apart alone{where}: {_join_names(leaks)}; was it "
-            "known "
-            "before the outcome, or does it follow from it?"
+            "known before the outcome, or does it follow from it?"
         )
     batches = [name for name in rows.names if _is_batch_name(name)]
     if batches and len(batches) <= rows.n_columns // 2 + 1:
         messages.append(
             f"{_join_names(batches)} may say where or when a row was measured: leave it out, or "
-            "keep "
-            "its rows together with row groups, and ask whether it goes with the classes"
+            "keep its rows together with row groups, and ask whether it goes with the classes"
         )
     return messages
 
@@ -316,7 +314,7 @@ def _find_identifiers(rows: Rows) -> list[str]:
 
 def _is_batch_name(name: str) -> bool:
     words = "".join(c if c.isalpha() else " " for c in name.lower()).split()
-    return any(word in BATCHES for word in words) and len(words) <= 2
+    return any(word in BATCH_WORDS for word in words) and len(words) <= 2
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Rules of advice: a list, read from the top, of which the first that holds decides.
+"""Rules of advice: the first rule of a list that holds decides.
 
-Each rule rests on a published guideline or on a study of ours. Where the two disagree, ours goes
-first, and the reason says so. No rule looks at which method did well on the table at hand.
+Each rule rests on a published guideline or on a study of this package. Where the two disagree, the
+study counts, and the reason says so. No rule tries methods on the table itself.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,17 +23,17 @@ __all__ = [
     "protocol_for",
 ]
 
-MANY_ROWS = 5000  # beyond, what grows with rows x rows takes too long beside a filter
+MANY_ROWS = 5000  # with more, methods that grow with rows x rows take much longer than a filter
 MOSTLY_ZEROS = 0.9  # share of the cells
-CLEARLY = 0.05  # neighbours err so much less than a straight line
-FEW_TO_TEST = 10  # a class of fewer rows is tested by less than one row in ten
-SMALL = 1000  # rows: 200 splits take no time
-FEW_COLUMNS = 32  # every number of them is tried
+NONLINEAR_MARGIN = 0.05  # nearest neighbours err at least so much less than a straight line
+FEW_TO_TEST = 10  # of a class of fewer rows a tenth is less than one row
+FEW_ROWS = 1000  # with no more, 200 splits are quick
+FEW_COLUMNS = 32  # with no more, every number of columns is tried
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A sentence with the fact it rests on, and where it is from."""
+    """A sentence with a fact and its consequence, and their origin."""
 
     text: str
     source: str
@@ -59,14 +59,14 @@ class Rule:
     ----------
     name : str
     holds : callable
-        Of the facts.
+        Takes the facts, returns whether the rule holds.
     explain : callable
-        The facts in words: when it holds, and why this method.
+        Takes the facts, returns a sentence: when the rule holds, and why this method.
     source : str
     method, parameters, learner
-        What is advised.
+        The advice.
     alternatives : tuple of Choice
-        Those that do not take the table are left out.
+        Those that cannot rank the table are left out.
     learner_reason : Reason
     """
 
@@ -90,8 +90,8 @@ LINEAR = Reason(
     f"our study microarray, E6d; {BOOK}, 4.5",
 )
 CLINICAL = Reason(
-    "a support vector machine with the clinical kernel takes mixed columns with gaps; a forest is "
-    "level with it, naive Bayes and neighbours are 2 to 3 points below",
+    "a support vector machine with the clinical kernel takes mixed columns with missing values; a "
+    "forest is level with it, naive Bayes and neighbours are 2 to 3 points below",
     "our study heterogeneous-learners, A14",
 )
 NEIGHBOURS = Reason(
@@ -129,7 +129,7 @@ def _is_numeric(facts: Facts) -> bool:
 
 def _is_nonlinear(facts: Facts) -> bool:
     known = facts.linear_error is not None
-    return known and facts.neighbour_error <= facts.linear_error - CLEARLY  # type: ignore[operator]
+    return known and facts.neighbour_error <= facts.linear_error - NONLINEAR_MARGIN  # type: ignore[operator]
 
 
 def _is_fillable(facts: Facts) -> bool:
@@ -166,7 +166,7 @@ RULES = (
         holds=lambda facts: facts.rows > MANY_ROWS,
         explain=lambda facts: (
             f"{facts.rows:,} rows: machines, neighbours and forests grow faster than the rows, "
-            "JMI counts in one pass a column, and takes numbers, categories and gaps"
+            "JMI counts in one pass a column, and takes numbers, categories and missing values"
         ),
         source=f"{BOOK}, 5.1 and 6; our study intrusion, where filters that count keep the rates",
         method="jmi",
@@ -179,9 +179,8 @@ RULES = (
         holds=lambda facts: facts.prior,
         explain=lambda facts: (
             f"some columns are favoured, among {_describe_kinds(facts)}: ReliefF takes all kinds "
-            "and "
-            "multiplies the weight by the prior; in MKL-RFE a prior of 10 puts a useless column "
-            "first"
+            "and multiplies the weight by the prior; in MKL-RFE a prior of 10 puts a useless "
+            "column first"
         ),
         source="our guide to priors",
         method="relieff",
@@ -240,7 +239,7 @@ RULES = (
         holds=lambda facts: facts.categorical > 0 and facts.classes == 2,
         explain=lambda facts: (
             f"{_describe_kinds(facts)}: MKL-RFE learns a weight for the kernel of each column, "
-            "whatever its kind and gaps, and ranked best on six clinical tables"
+            "whatever its kind and missing values, and ranked best on six clinical tables"
         ),
         source=f"{PAUL}; our study heterogeneous, A1 to A3",
         method="mkl-rfe",
@@ -252,9 +251,9 @@ RULES = (
         name="mixed columns, many classes",
         holds=lambda facts: facts.categorical > 0,
         explain=lambda facts: (
-            f"{_describe_kinds(facts)}, {facts.classes} classes: a forest takes all kinds, gaps "
-            "and "
-            "classes at once, and is level with MKL-RFE, which is for two classes"
+            f"{_describe_kinds(facts)}, {facts.classes} classes: a forest takes all kinds, "
+            "missing values and classes at once, and is level with MKL-RFE, which is for two "
+            "classes"
         ),
         source=f"{PAUL}; our study heterogeneous, A3; with many classes no study of ours tests it",
         method="forest",
@@ -358,7 +357,7 @@ def is_applicable(
     )
 
 
-# ---- how to judge it -----------------------------------------------------------------------------
+# ---- splits and sizes ----------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Protocol:
     """Splits, sizes and the rule that chooses one, with reasons."""
@@ -370,7 +369,7 @@ class Protocol:
 
 
 def protocol_for(facts: Facts, random_state: int) -> Protocol:
-    """Return how a selection on such a table should be judged."""
+    """Return the splits and sizes to evaluate a selection on such a table with."""
     splits, split_reason = _splits(facts, random_state)
     is_small = facts.columns <= FEW_COLUMNS
     size_reason = Reason(
@@ -410,7 +409,7 @@ def _splits(facts: Facts, random_state: int) -> tuple[Splitter, Reason]:
             f"so that it is tested often enough, 100 times{together}",
             "Izetta et al. 2017",
         )
-    count = 200 if facts.rows <= SMALL else 50
+    count = 200 if facts.rows <= FEW_ROWS else 50
     return Subsampling(count, test_size=0.1, random_state=random_state), Reason(
         f"{words}: {count} random splits, a tenth of the rows tested{together}",
         f"{PAUL}, section 4.1",

@@ -1,35 +1,38 @@
-"""Conversion of ``featly evaluate`` options to a study, and of its results to words."""
+"""Options of ``featly evaluate`` in, a study out; and its results as tables and sentences."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from featly.basics.errors import DataError, ParameterError
-from featly.cli import job, printing
+import polars as pl
+
+from featly.basics.errors import ParameterError
+from featly.cli import printing
+from featly.cli.load import LoadedData, Request, load
+from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
 from featly.measures.sizes import SIZE_RULES
-from featly.registry import METHODS
 from featly.study import Advice, Dataset, Results, Study
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.plan_files import SPLITTERS, make_sampler
 from featly.study.results import SELECTION_METRICS
 
 __all__ = [
-    "check",
+    "check_study_options",
     "make_splitter",
     "parse_methods",
     "parse_rule",
     "parse_sizes",
-    "plan",
     "plan_lines",
-    "show",
+    "plan_study",
+    "show_results",
 ]
 
-QUICK = ("f-test", "svm-rfe")  # judged where none is named
+QUICK = ("f-test", "svm-rfe")  # evaluated if none is named
 COUNT_PARAMETERS = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
            "balanced-k-fold": "n_folds"}  # fmt: skip
 
 
 # ---- the plan ------------------------------------------------------------------------------------
-def check(options: Mapping[str, Any]) -> None:
+def check_study_options(options: Mapping[str, Any]) -> None:
     """Raise an error for impossible options before the file is read."""
     make_splitter(options)
     parse_sizes(options["sizes"])
@@ -39,21 +42,14 @@ def check(options: Mapping[str, Any]) -> None:
         parse_methods(options["methods"])
 
 
-def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
-    """Read the table and plan the study; return it with the advice its methods come from."""
-    from dataclasses import fields
-
-    request_fields = [f.name for f in fields(job.Request)]
-    request_options = {
-        k: v for k, v in options.items() if k in request_fields and v is not None
-    } | {"fill": False}
+def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
+    """Read the table and plan the study; return it with the advice that its methods come from."""
     splits = make_splitter(options)
     advice, fill = None, bool(options["fill"])
-    with job.load(job.Request(**request_options), verbose=False) as loaded:
-        for option in ("row_groups", "split_column"):
-            name = options[option]
-            if name is not None and name not in [str(n) for n in loaded.names]:
-                raise DataError(f"--{option.replace('_', '-')} {name!r} is no column of the table")
+    # missing values are filled split by split, from the training rows
+    with load(Request.from_options({**options, "fill": False})) as loaded:
+        loaded.check_column(options["row_groups"], "--row-groups")
+        loaded.check_column(options["split_column"], "--split-column")
         data = Dataset.of(
             loaded.X,
             loaded.y,
@@ -90,11 +86,11 @@ def plan(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
 
 
 def _is_auto(options: Mapping[str, Any]) -> bool:
-    return str(options["methods"]).strip().lower() == job.AUTO
+    return str(options["methods"]).strip().lower() == AUTO
 
 
 def make_splitter(options: Mapping[str, Any]) -> Any:
-    """Return the splitter that the options ask for."""
+    """Return the splitter of ``--protocol`` and the options beside it."""
     kind = options["protocol"]
     if kind not in SPLITTERS:
         raise ParameterError(f"--protocol {kind!r}: there are {', '.join(SPLITTERS)}")
@@ -107,11 +103,11 @@ def make_splitter(options: Mapping[str, Any]) -> Any:
     parameters: dict[str, Any] = {}
     if options["splits"] is not None:
         if kind not in COUNT_PARAMETERS:
-            raise ParameterError(f"--splits says nothing to {kind}: leave it out")
+            raise ParameterError(f"--splits is not for --protocol {kind}: leave it out")
         parameters[COUNT_PARAMETERS[kind]] = options["splits"]
     if options["test_size"] is not None:
         if kind not in ("subsampling", "holdout") or options["split_column"] is not None:
-            raise ParameterError(f"--test-size says nothing to {kind}: leave it out")
+            raise ParameterError(f"--test-size is not for --protocol {kind}: leave it out")
         parameters["test_size"] = options["test_size"]
     if options["split_column"] is not None:
         return SPLITTERS[kind](column=options["split_column"])
@@ -145,37 +141,36 @@ def parse_rule(text: str) -> str | int:
 def parse_methods(text: str) -> list[str]:
     """Parse names of methods."""
     names = [part.strip() for part in text.split(",") if part.strip()]
-    methods = [name if name == "none" else job.method_name(name) for name in names]
+    methods = [name if name == "none" else method_name(name) for name in names]
     repeated = [name for name in methods if methods.count(name) > 1]
     if repeated or not methods:
         raise ParameterError(f"--methods {text!r}: give different names, with commas")
     return methods
 
 
-def _default_methods(data: job.LoadedData, *, fill: bool) -> list[str]:
+def _default_methods(data: LoadedData, *, fill: bool) -> list[str]:
     """Return the quick methods that take the table, or else a default one, and no selection.
 
-    With a prior, what ranks by it comes first.
+    If there is a prior, a method that uses it comes first.
     """
-    kinds, missing_column = (
-        job._kind_examples(data),
-        None if fill else job._column_with_missing(data),
-    )
-    names = [n for n in QUICK if not job.obstacles(METHODS[n], data, kinds, missing_column)]
+    obstacles = find_obstacles(data, fill=fill)
+    names = [name for name in QUICK if not obstacles(name)]
     if data.schema.prior or not names:
-        names = list(dict.fromkeys([job.choose_method(data, fill=fill), *names]))
+        names = list(dict.fromkeys([choose_method(data, fill=fill), *names]))
     return [*names, "none"]
 
 
 def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
-    """Describe in a few lines what will be done."""
+    """Describe the methods, tables and splits of a study in a few lines."""
     lines = []
     if advice is not None:
         split = any(data.official is not None for data in study.datasets.values())
         rows = "training rows" if split else "all rows"
         lines.append(f"methods as advised on {rows}: {advice.call()}, {advice.reasons[0]}")
         if advice.fill:
-            lines.append(f"gaps are filled on the training rows, which {advice.method} needs")
+            lines.append(
+                f"missing values are filled on the training rows, which {advice.method} needs"
+            )
     for data in list(study.datasets.values())[:5]:
         groups = "" if data.row_groups is None else f", {data.row_groups.max() + 1} groups of rows"
         lines.append(
@@ -192,7 +187,7 @@ def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
 
 
 # ---- the results ---------------------------------------------------------------------------------
-def show(
+def show_results(
     results: Results,
     *,
     metric: str,
@@ -202,12 +197,12 @@ def show(
     quiet: bool,
     advice: Advice | None = None,
 ) -> None:
-    """Print tables on standard output, and words about them on standard error."""
+    """Print tables on standard output, and sentences about them on standard error."""
     chosen = results.summary(metric, rule=parse_rule(rule))
     several = len(results.about["methods"]) > 1
     comparison = results.compare(metric, size="chosen", rule=parse_rule(rule)) if several else None
     if json:
-        document = _document(results, chosen, comparison, metric, rule)
+        document = _make_document(results, chosen, comparison, metric, rule)
         if advice is not None:
             document["advice"] = advice.document()
         printing.print_json(document)
@@ -225,20 +220,21 @@ def show(
         title = f"{metric}, BIASED: columns were selected on all rows"
     printing.print_table(table.columns, table.rows(), title=title)
     if not quiet:
-        for line in _lines(results, comparison, metric):
+        for line in _conclusions(results, comparison, metric):
             printing.say(line)
 
 
-def _select_for_terminal(table: Any, metric: str, *, curves: bool, is_single: bool) -> Any:
-    import polars as pl
-
+def _select_for_terminal(
+    table: pl.DataFrame, metric: str, *, curves: bool, is_single: bool
+) -> pl.DataFrame:
+    """Return the columns of a table that fit a terminal, rounded."""
     value = "mean" if curves else metric
     interval = pl.format(
         "{} to {}",
         pl.col("lower").round(3).cast(pl.String),
         pl.col("upper").round(3).cast(pl.String),
     )
-    columns = [
+    columns: list[str | pl.Expr] = [
         *([] if is_single else ["dataset"]),
         "method",
         *([] if is_single else ["learner"]),
@@ -255,8 +251,8 @@ def _select_for_terminal(table: Any, metric: str, *, curves: bool, is_single: bo
     return table.select(columns)
 
 
-def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
-    """Return the conclusions for a reader."""
+def _conclusions(results: Results, comparison: Any, metric: str) -> list[str]:
+    """Return sentences on differences, chance, failures, notes and claims."""
     lines = []
     if comparison is not None:
         for row in comparison.pairs.rows(named=True):
@@ -289,9 +285,10 @@ def _lines(results: Results, comparison: Any, metric: str) -> list[str]:
     return lines
 
 
-def _document(
-    results: Results, chosen: Any, comparison: Any, metric: str, rule: str
+def _make_document(
+    results: Results, chosen: pl.DataFrame, comparison: Any, metric: str, rule: str
 ) -> dict[str, Any]:
+    """Return everything about the results, for machines."""
     about = {k: v for k, v in results.about.items() if k != "datasets"}
     about["datasets"] = {
         name: {k: v for k, v in data.items() if k not in ("names", "kinds", "roles")}

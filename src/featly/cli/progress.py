@@ -1,53 +1,77 @@
-"""Messages while a method is at work on a table, and when Ctrl-C stops it."""
+"""Progress of a method at work on a table, and the message when Ctrl-C stops it."""
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from featly.basics.progress import progress_bar
-from featly.cli.job import LoadedData
+from featly.cli.load import LoadedData
 from featly.cli.printing import say
-from featly.cli.stored import ReadProgress
 from featly.core.counts.streamed_codes import range_columns
 from featly.io.stores import StoredTable
 from featly.registry import method_class
 
-__all__ = ["Watching", "choose_watcher", "describe_stop"]
+__all__ = ["SearchProgress", "Watcher", "choose_watcher", "describe_stop"]
 
-SHOWN = 20
+SHOWN = 20  # columns in a message
 
 
-class Watching:
-    """Progress of a greedy search, with notes on what is resumed from an earlier run.
+class Watcher(Protocol):
+    """Context that reports the progress of a method; it gives the method's `verbose`."""
 
-    It is what a method takes as `verbose`. Columns are packed first where they are read from disk,
-    then they are chosen step by step.
+    def __enter__(self) -> bool | Callable[[int, int], Any]: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def finish(self) -> None:
+        """Report the end of the fit."""
+
+
+class SearchProgress:
+    """Progress of a greedy search, with notes on work that an earlier run left in the cache.
+
+    A method takes it as `verbose`. Columns are packed first if they are read from disk, then they
+    are chosen step by step.
 
     Parameters
     ----------
     name : str
-        What the bar is called.
+        Title of the bar.
     shape : tuple of int or None
-        Of the table, if it is on disk.
-    most_steps : int
+        Rows and columns of the table, if it is on disk.
+    max_steps : int
+        Columns that the search chooses one by one; the others follow by the last step.
     cache : str or None
+        Folder for packed columns and unfinished searches; the next fit goes on from there.
     bar, loud : bool
-        Whether a bar is shown; whether something is said.
+        Whether a bar is shown; whether notes are printed.
     """
+
+    packed: int
+
+    all_steps: int
+    steps: int
+    loud: bool
+    bar: bool
+    cache: str | None
+    max_steps: int
+    name: str
 
     def __init__(
         self,
         name: str,
         shape: tuple[int, int] | None,
-        most_steps: int,
+        max_steps: int,
         cache: str | None,
         *,
         bar: bool,
         loud: bool,
     ) -> None:
-        self.name, self.most_steps = name, most_steps
-        self.n_rows, self.n_columns = shape or (0, None)
+        self.name, self.max_steps = name, max_steps
+        self.n_rows: int = shape[0] if shape else 0
+        self.n_columns: int | None = shape[1] if shape else None
         self.cache, self.bar, self.loud = cache, bar, loud
         self.packed = self.steps = self.all_steps = 0
         self._packed_before = self._packed_files()
@@ -63,8 +87,8 @@ class Watching:
 
     def __call__(self, done: int, total: int) -> None:
         """Take note of columns packed, or of steps."""
-        if total == self.n_columns and total > self.most_steps:
-            # no run packs more at once, so the others were there before
+        if total == self.n_columns and total > self.max_steps:
+            # no run packs more at once, so these columns were in the cache before
             if not self.packed and self.cache is not None and done > range_columns(self.n_rows):
                 self._say(f"going on with columns that are packed in {self.cache!r}")
             self.packed = done
@@ -76,7 +100,7 @@ class Watching:
         self._show_bar("", "steps", done, total)
 
     def finish(self) -> None:
-        """Say that nothing was left to do, if so."""
+        """Close the bar; say so if the whole search was in the cache."""
         self._opened.close()
         if self.cache is not None and not self.all_steps:
             self._say(f"the whole search was in {self.cache!r}")
@@ -108,8 +132,8 @@ class Watching:
         self._show(done, total)
 
 
-class _ReadingBar:
-    """Progress of a method that shows nothing itself: the share of the table read."""
+class _ReadBar:
+    """Bar over the columns read, for a method on a table on disk that has no bar itself."""
 
     def __init__(self, name: str, table: StoredTable) -> None:
         self.name, self.table = name, table
@@ -118,14 +142,50 @@ class _ReadingBar:
     def __enter__(self) -> bool:
         bar = self._opened.enter_context(progress_bar(True, f"{self.name}, reading", "columns"))
         assert bar is not None
-        self._opened.enter_context(ReadProgress(self.table, bar))
-        return False  # what the method itself is to show
+        self._opened.enter_context(_CountedReads(self.table, bar))
+        return False  # `verbose` of the method
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     def finish(self) -> None:
-        """Do nothing: nothing is left to say."""
+        """Do nothing: there is nothing more to say."""
+
+
+class _CountedReads:
+    """Count of the columns that are read from a table, while it is entered.
+
+    Parameters
+    ----------
+    table : StoredTable
+    progress : callable
+        Called with (columns read, columns in all); columns read again are counted again.
+    """
+
+    def __init__(self, table: StoredTable, progress: Callable[[int, int], Any]) -> None:
+        self.table, self.progress = table, progress
+        self._done, self._lock = 0, threading.Lock()
+        self._own = {name: getattr(table, name) for name in ("read", "frame")}
+
+    def __enter__(self) -> Self:
+        for name, function in self._own.items():
+            setattr(self.table, name, self._count_reads(function))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._own:
+            delattr(self.table, name)
+
+    def _count_reads(self, function: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+        def read_and_count(low: int, high: int) -> Any:
+            block = function(low, high)
+            with self._lock:
+                self._done += high - low
+                passes = max(1, -(-self._done // self.table.n_features))
+                self.progress(self._done, passes * self.table.n_features)
+            return block
+
+        return read_and_count
 
 
 def choose_watcher(
@@ -136,28 +196,30 @@ def choose_watcher(
     *,
     bar: bool,
     loud: bool,
-) -> Any:
-    """Return an object that reports the progress of a method; None if its own bar will do."""
+) -> Watcher | None:
+    """Return a context that reports the progress of a method; None if its own bar will do."""
     cls = method_class(name)
     parameters = {**cls().get_params(), **settings}
     is_stored = isinstance(data.X, StoredTable)
     if "cache" in parameters and isinstance(parameters["max_steps"], int):
-        most_steps = parameters["max_steps"] + len(data.schema.keep)
+        max_steps = parameters["max_steps"] + len(data.schema.keep)
         shape = data.X.shape if is_stored else None
-        return Watching(cls.__name__, shape, most_steps, resources["cache"], bar=bar, loud=loud)
+        return SearchProgress(
+            cls.__name__, shape, max_steps, resources["cache"], bar=bar, loud=loud
+        )
     if is_stored and bar and "verbose" not in parameters:
-        return _ReadingBar(cls.__name__, data.X)
+        return _ReadBar(cls.__name__, data.X)
     return None
 
 
-def describe_stop(method: Any, data: LoadedData, cache: str | None, watching: Any) -> str:
-    """Describe what was done when Ctrl-C came, and how to go on."""
-    chosen = chosen_columns(method, data)
+def describe_stop(method: Any, data: LoadedData, cache: str | None, watcher: object) -> str:
+    """Describe the work done when Ctrl-C came, and how to go on."""
+    chosen = _chosen_columns(method, data)
     if chosen:
-        steps = getattr(watching, "all_steps", 0)
+        steps = getattr(watcher, "all_steps", 0)
         text = f"stopped after {len(chosen):,}{f' of {steps:,}' if steps else ''} steps"
-    elif getattr(watching, "packed", 0):
-        text = f"stopped after {watching.packed:,} of {data.X.shape[1]:,} columns were packed"
+    elif packed := getattr(watcher, "packed", 0):
+        text = f"stopped after {packed:,} of {data.X.shape[1]:,} columns were packed"
     else:
         text = "stopped"
     if cache is not None and text == "stopped":
@@ -174,7 +236,7 @@ def describe_stop(method: Any, data: LoadedData, cache: str | None, watching: An
     return text
 
 
-def chosen_columns(method: Any, data: LoadedData) -> list[str]:
+def _chosen_columns(method: Any, data: LoadedData) -> list[str]:
     """Return the names of the columns that a greedy search had chosen, in order."""
     steps = getattr(method, "step_", None)
     if steps is None:
