@@ -13,7 +13,7 @@ help:
 	@echo "make test-gpu  the tests of what computes on a GPU, by an environment that has CuPy (GPU_PYTHON)"
 	@echo "make browser the tests of the report in a headless browser, accessibility too (Chromium, npm)"
 	@echo "make screenshots  the pictures of the README, from the report of the demo (Chromium)"
-	@echo "make lint    ruff, mypy --strict and the order of the packages"
+	@echo "make lint    ruff, mypy --strict, complete public types, the order of the packages"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
 	@echo "make studies published tables again, with a verdict on each claim (FEATLY_DATA names the data)"
@@ -70,6 +70,8 @@ lint: $(VENV)/.made-lint $(VENV)/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src:$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
+	  $(BIN)/basedpyright --verifytypes featly --ignoreexternal
 	$(BIN)/lint-imports
 
 format: $(VENV)/.made-lint

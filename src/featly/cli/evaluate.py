@@ -147,7 +147,7 @@ def evaluate(
         say(f"the results are in {output}; 'featly study show {output}' shows them again")
 
 
-study = typer.Typer(
+study: typer.Typer = typer.Typer(
     help="Run the plan of a study, or show its results again.", no_args_is_help=True
 )
 Plan = Annotated[str, typer.Argument(help="A plan in TOML.", metavar="PLAN.toml")]

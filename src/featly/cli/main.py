@@ -47,7 +47,7 @@ __all__ = ["app", "main", "run"]
 SHOWN = 20  # rows of a table on a terminal
 FEW_LISTS = 3  # lists that fit beside one another on a terminal
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="featly",
     help="What each column of a table is worth, and how sure one can be.",
     no_args_is_help=True,

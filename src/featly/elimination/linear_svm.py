@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from featly.basics.typing import FloatArray
 from featly.core.sources import Source, compact_if_small
 from featly.core.sources.linear import downdate_gram
 from featly.core.svm.dual import SVMDual
@@ -41,11 +42,11 @@ class LinearMachine:
         source: Source,
         y: np.ndarray,
         C: np.ndarray,
-        variance: np.ndarray | float,
+        variance: FloatArray | float,
         widths: np.ndarray | None = None,
     ) -> None:
         self.source = source
-        self.variance = variance
+        self.variance: FloatArray | float = variance
         self.widths = widths
         self._rounding = ROUNDING if widths is None else ROUNDING * float(widths.max())
         self.dual: SVMDual = SVMDual(y, C, n_jobs=source.n_jobs)

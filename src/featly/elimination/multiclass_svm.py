@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from featly.basics.typing import FloatArray
 from featly.core.runtime.parallel import run_blocks
 from featly.core.sources import Source, compact_if_small
 from featly.core.sources.linear import downdate_gram
@@ -41,13 +42,13 @@ class MulticlassMachine(ABC):
     """
 
     source: Source
-
     squared: bool
+    variance: FloatArray | float
 
     def __init__(
         self,
         source: Source,
-        variance: np.ndarray | float,
+        variance: FloatArray | float,
         widths: np.ndarray | None,
         squared: bool,
     ) -> None:
@@ -148,7 +149,7 @@ class JointMachine(MulticlassMachine):
         n_classes: int,
         C: np.ndarray,
         box: bool,
-        variance: np.ndarray | float,
+        variance: FloatArray | float,
         widths: np.ndarray | None,
         squared: bool,
     ) -> None:
@@ -189,7 +190,7 @@ class PairsMachine(MulticlassMachine):
         y: np.ndarray,
         n_classes: int,
         C: np.ndarray,
-        variance: np.ndarray | float,
+        variance: FloatArray | float,
         widths: np.ndarray | None,
         squared: bool,
     ) -> None:

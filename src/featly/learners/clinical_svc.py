@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.typing import AnyArray, FloatArray
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.kernels.clinical import ClinicalColumns, add_similarities
 from featly.core.runtime.parallel import single_threaded_blas, split
 from featly.core.svm.working_set import solve_by_products
@@ -137,7 +137,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         self.dual_coef_: list[FloatArray] = [machine.coef.copy() for machine in machines]
         self.intercept_: AnyArray = np.array([machine.bias for machine in machines])
         self.duality_gap_: AnyArray = np.array([machine.duality_gap for machine in machines])
-        self.n_support_ = np.array([np.count_nonzero(coef) for coef in self.dual_coef_])
+        self.n_support_: IntArray = np.array([np.count_nonzero(coef) for coef in self.dual_coef_])
         self._rows = [machine.rows for machine in machines]
         self._least = np.array([machine.least for machine in machines])
         self._warn_of_duality_gaps(self.duality_gap_)

@@ -91,7 +91,6 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
     """
 
     classes_: AnyArray
-
     n_features_in_: int
 
     def __init__(

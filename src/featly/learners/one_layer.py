@@ -126,7 +126,6 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     residual_: FloatArray
     n_rows_seen_: int
     classes_: AnyArray
-
     n_features_in_: int
 
     def __init__(

@@ -117,7 +117,6 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     intercept_: Any
     dual_coef_: FloatArray
     classes_: AnyArray
-
     n_features_in_: int
 
     def __init__(

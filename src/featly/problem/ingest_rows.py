@@ -97,7 +97,6 @@ class MixedReader:
     """
 
     categorical: IntArray
-
     numeric: IntArray
 
     def __init__(self, schema: Schema | dict[str, Any] | None) -> None:

@@ -17,7 +17,7 @@ from featly.registry import METHODS, method_class
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Protocol, Sizes, sizes_for
 from featly.study.results import SELECTION_METRICS, Results
-from featly.study.splits import Subsampling, as_splitter
+from featly.study.splits import Splitter, Subsampling, as_splitter
 from featly.study.verdicts import Claim, Verdicts
 
 __all__ = ["Study"]
@@ -110,7 +110,9 @@ class Study:
     ) -> None:
         self.methods: dict[str, Any] = _methods(methods)
         self.datasets: dict[str, Dataset] = _datasets(datasets)
-        self.splits = Subsampling(200, test_size=0.1) if splits is None else as_splitter(splits)
+        self.splits: Splitter = as_splitter(
+            Subsampling(200, test_size=0.1) if splits is None else splits
+        )
         self.sizes = sizes
         self.learners: dict[str, Any] = _learners(learner)
         self.metrics: tuple[str, ...] = tuple([metrics] if isinstance(metrics, str) else metrics)

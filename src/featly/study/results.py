@@ -56,8 +56,8 @@ class Results:
         self, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
     ) -> None:
         self.about: dict[str, Any] = dict(about)
-        self.rankings = rankings
-        self.rows = rows
+        self.rankings: pl.DataFrame = rankings
+        self.rows: pl.DataFrame = rows
         self.claims: Sequence[Claim] = ()
         self._curves: dict[tuple[str, float], pl.DataFrame] = {}  # many claims use the same
         for metric in self.about["metrics"]:

@@ -126,7 +126,7 @@ class Tuned(BaseEstimator):
         if not means:
             raise DataError(f"no combination could be fitted: {results.failures['failure'][0]}")
         values = [means.get(str(k), -np.inf) for k in range(len(combinations))]
-        self.best_params_ = combinations[int(np.argmax(values))]
+        self.best_params_: dict[str, Any] = combinations[int(np.argmax(values))]
         self.results_: list[tuple[Any, float]] = [
             (parameters, sign * value)
             for parameters, value in zip(combinations, values, strict=True)

@@ -129,6 +129,9 @@ class Trials(ABC):
         self._tested = np.bincount(problem.y[fold >= 0], minlength=len(problem.classes))
         self._balanced = scoring == "bcr"
 
+    def _count_trials(self, count: int) -> None:
+        self.n_tried += count
+
     @property
     def is_possible(self) -> bool:
         """Return whether any row can be tested; if none, every score is 0."""
@@ -185,7 +188,7 @@ class BayesTrials(Trials):
 
     def score(self, columns: IntArray) -> float:
         """Return the score of one set of columns."""
-        self.n_tried += 1
+        self._count_trials(1)
         return float(self._scores(self._priors, self._sum(columns)[None])[0])
 
     def with_each(self, columns: IntArray, units: Sequence[IntArray], tick: Tick) -> FloatArray:
@@ -233,7 +236,7 @@ class BayesTrials(Trials):
         for lo, hi in split(len(blocks), 4 * n_threads(self._n_jobs)):  # Ctrl-C works in between
             scores += run_blocks(score_block, blocks[lo:hi], self._n_jobs)
             tick(blocks[hi - 1][1], n_units)
-        self.n_tried += n_units
+        self._count_trials(n_units)
         return np.concatenate(scores)
 
     def _scores(self, total: FloatArray, more: FloatArray) -> FloatArray:
@@ -333,7 +336,7 @@ class FittedTrials(Trials):
         new = [columns for columns, key in zip(sets, keys, strict=True) if key not in self._known]
         for done, (columns, score) in enumerate(self._score_sets(new), 1):
             self._known[frozenset(columns.tolist())] = score
-            self.n_tried += 1
+            self._count_trials(1)
             tick(done, len(new))
         return np.array([self._known[key] for key in keys])
 

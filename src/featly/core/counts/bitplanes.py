@@ -166,7 +166,7 @@ class BitPlanes:
     ) -> None:
         self.column, self.n_planes, self.planes, self.margins = column, n_planes, planes, margins
         self.layout, self.n_jobs = layout, n_jobs
-        self.pairs = np.zeros(0, np.int64) if pairs is None else pairs
+        self.pairs: IntArray = np.zeros(0, np.int64) if pairs is None else pairs
         self.start: IntArray = _starts(n_planes * layout.n_words * LANES)
         self.margin_start: IntArray = _starts(n_planes * layout.n_classes * LANES)
         n_blocks = max(1, min(len(planes) // BLOCK_WORDS, len(n_planes)))

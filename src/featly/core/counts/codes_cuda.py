@@ -145,7 +145,7 @@ class CudaCodes:
         n_levels: IntArray | None = None,
     ) -> None:
         self.n_rows, self.n_features = n_rows, n_features
-        self.dtype = np.dtype(np.uint8)
+        self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self._parts = parts
         if n_levels is not None:
             self.__dict__["n_levels"] = n_levels

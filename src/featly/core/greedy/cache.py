@@ -127,7 +127,6 @@ class SavedSearch:
     """
 
     interval: float
-
     path: Path
 
     def __init__(self, path: Path, interval: float = 10.0) -> None:

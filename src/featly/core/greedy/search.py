@@ -233,7 +233,6 @@ class Criterion(ABC):
     """
 
     adding: bool
-
     n_chosen: int
 
     def __init__(self, terms: Any) -> None:

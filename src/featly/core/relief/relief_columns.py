@@ -496,9 +496,9 @@ class MissingTerms:
     ) -> None:
         self.features, self.n_jobs = features, n_jobs
         n, n_groups = len(class_order.y), class_order.n_groups(missing)
-        self.groups = class_order.y if n_groups > 1 else np.zeros(n, np.int64)
-        self.expected = np.empty((len(features), n_groups, n))
-        self.absent = np.empty((len(features), n), np.bool_)
+        self.groups: IntArray = class_order.y if n_groups > 1 else np.zeros(n, np.int64)
+        self.expected: FloatArray = np.empty((len(features), n_groups, n))
+        self.absent: BoolArray = np.empty((len(features), n), np.bool_)
 
     def fill(self, expect: Callable[[Block, FloatArray, BoolArray], None]) -> None:
         """Fill both tables by ranges of columns: ``expect(range, expected, absent)``."""

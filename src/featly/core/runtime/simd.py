@@ -196,7 +196,8 @@ def _make_count(n_planes: int) -> Callable[..., Any]:
     return count
 
 
-count_one, count_two = _make_count(1), _make_count(2)
+count_one: Callable[..., Any] = _make_count(1)
+count_two: Callable[..., Any] = _make_count(2)
 
 
 @intrinsic

@@ -64,6 +64,7 @@ class MappedStore:
     kinds: ByteArray
     n_rows: int
     store: ColumnStore
+    function: Callable[[DenseSource], DenseSource]
 
     def __init__(
         self,

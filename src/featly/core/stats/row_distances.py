@@ -88,6 +88,7 @@ class SquaredDistances:
     n_jobs: int | None
     apart: float
     cells: FloatArray
+    numeric: BoolArray
 
     def __init__(
         self,

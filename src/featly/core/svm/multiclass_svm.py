@@ -103,7 +103,7 @@ class MulticlassDual:
         self, y: IntArray, n_classes: int, C: FloatArray, box: bool, n_jobs: int | None = None
     ) -> None:
         self.y, self.C, self.box, self.n_jobs = y, C, box, n_jobs
-        self.eta = np.zeros((n_classes, len(y)))
+        self.eta: FloatArray = np.zeros((n_classes, len(y)))
         self.duality_gap, self.n_steps = np.inf, 0
         self._rows = np.arange(len(y))
         self._cold = True

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.typing import AnyArray
 from featly.io.stores.base import StoredTable
 from featly.io.stores.files import DiskFile
 
@@ -44,6 +45,7 @@ class RowSubset(StoredTable):
     dtype: np.dtype[Any] | None
     kind: str
     table: StoredTable
+    rows: AnyArray
 
     def __init__(self, table: StoredTable, rows: npt.ArrayLike) -> None:
         super().__init__(table.path)

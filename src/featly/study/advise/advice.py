@@ -149,7 +149,8 @@ class Advice:
         lines += [f"look out: {text}" for text in self.warnings]
         return "\n".join(lines)
 
-    __str__ = __repr__ = summary
+    def __repr__(self) -> str:
+        return self.summary()
 
     def call(self) -> str:
         """Return the method with its parameters as text."""
