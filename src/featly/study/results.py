@@ -165,12 +165,6 @@ class Results:
         redundant = {name: tuple(c) for name, c in about["roles"]["redundant"].items()}
         return Roles(about["columns"], relevant, redundant)
 
-    def _real(self) -> "pl.DataFrame":
-        """Return rows with the true labels, of splits that have test rows of their own."""
-        import polars as pl
-
-        return self.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
-
     # ---- curves and sizes -------------------------------------------------------------------
     def curves(self, metric: str = "bcr", *, level: float = 0.95) -> "pl.DataFrame":
         """Return a metric and the stability at every size.

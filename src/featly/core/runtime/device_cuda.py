@@ -165,7 +165,7 @@ def _upload(cupy: Any, array: AnyArray) -> Any:
     flat = out.reshape(rows.shape)
     with _staging:
         for number, (low, high) in enumerate(_pieces(rows, STAGE)):
-            buffer, free = _buffers()[number % 2]
+            buffer, free = _buffers(STAGE)[number % 2]
             free.synchronize()
             part = rows[low:high]
             staged = np.ndarray(part.shape, part.dtype, buffer)
@@ -188,7 +188,7 @@ def to_host(array: Any) -> AnyArray:
     waiting: list[tuple[AnyArray, AnyArray, Any]] = []
     with _staging:
         for number, (low, high) in enumerate(_pieces(rows, STAGE)):
-            buffer, done = _buffers()[number % 2]
+            buffer, done = _buffers(STAGE)[number % 2]
             staged = np.ndarray((high - low,), rows.dtype, buffer)
             flat[low:high].get(stream=stream, out=staged, blocking=False)
             done.record(stream)
@@ -229,14 +229,14 @@ _staging = threading.Lock()  # the process has one pair of buffers
 
 
 @functools.cache
-def _buffers() -> list[tuple[Any, Any]]:
+def _buffers(size: int) -> list[tuple[Any, Any]]:
     """Return two pinned buffers, each with the event after which it may be used again."""
     cuda = xp().cuda
-    return [(cuda.alloc_pinned_memory(STAGE), cuda.Event(disable_timing=True)) for _ in range(2)]
+    return [(cuda.alloc_pinned_memory(size), cuda.Event(disable_timing=True)) for _ in range(2)]
 
 
 def _wait() -> None:
-    for _, event in _buffers():
+    for _, event in _buffers(STAGE):
         event.synchronize()
 
 
