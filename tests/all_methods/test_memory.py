@@ -61,6 +61,7 @@ for case in cases:  # each in a process of its own, as memory that was freed cou
 """
 
 
+@pytest.mark.thorough
 def test_fits_stay_near_their_limit(tmp_path):
     if not os.access("/proc/self/clear_refs", os.W_OK):
         pytest.skip("the system has no /proc/self/clear_refs")

@@ -52,6 +52,7 @@ def run_until_signal(folder, phase, at, number):
     return [a for a, b in reports if b == COLUMNS], [a for a, b in reports if b == STEPS]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
 def test_a_run_continues_a_stopped_one(tmp_path):
     rng = np.random.default_rng(5)

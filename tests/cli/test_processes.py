@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 
 def command(*arguments):
     return [sys.executable, "-m", "featly", *map(str, arguments)]

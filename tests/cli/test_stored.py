@@ -205,6 +205,7 @@ def test_names_of_many_variants(featly, tmp_path):
     assert f"rs{MANY}" in out.splitlines()[0].split(",")
 
 
+@pytest.mark.thorough
 def test_a_bar_on_a_terminal(table):
     common = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--top", 1)
     code, shown = run_on_terminal(command(*common))
@@ -410,6 +411,7 @@ def run_process(arguments):
     return subprocess.run(arguments, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.thorough
 def test_a_search_that_was_stopped_goes_on(long_search, tmp_path):
     cache, max_steps = tmp_path / "cache", 100_000  # more steps than any machine makes meanwhile
     assert (
@@ -448,6 +450,7 @@ def test_a_search_that_was_stopped_goes_on(long_search, tmp_path):
     assert len(whole.stdout.splitlines()) == 200_001
 
 
+@pytest.mark.thorough
 def test_packing_that_was_stopped_goes_on(long_search, tmp_path):
     cache = tmp_path / "cache"
     stopped = subprocess.Popen(

@@ -27,10 +27,12 @@ def assert_sound(report, count):
     assert report.count == count
 
 
+@pytest.mark.thorough
 def test_mutants(tmp_path):
     assert_sound(fuzz(tmp_path, 300, base=BASE), 300)
 
 
+@pytest.mark.thorough
 def test_mutants_on_the_command_line(tmp_path):
     assert_sound(fuzz(tmp_path, 50, base=BASE, kind="rank"), 50)
 
@@ -53,6 +55,7 @@ def test_a_seed_is_a_mutant():
         assert str(seed) in first.label
 
 
+@pytest.mark.thorough
 def test_a_crash_and_a_hang_are_reported_with_their_seed(tmp_path, monkeypatch):
     """A crash or a hang of the guarded process is a failure like others."""
     monkeypatch.setenv("FEATLY_FUZZ_TRIAL", "crash:3,hang:5")

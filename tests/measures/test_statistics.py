@@ -248,7 +248,7 @@ def test_a_table_has_its_samples_in_columns_and_nan_are_left_out():
     assert "17 values (1 dropped)" in result.summary()
 
 
-@settings(max_examples=12)  # scipy goes through all signs where there are ties
+@settings(max_examples=6)  # scipy goes through all signs where there are ties
 @given(blocks(least=2))
 def test_wilcoxon_is_scipys_and_holm_statsmodels(table):
     result = wilcoxon_holm(table)

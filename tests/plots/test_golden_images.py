@@ -35,6 +35,7 @@ def test_pictures_that_lost_their_marks_do_not(golden_image):
     assert distance(image, draw_png(remove_marks(PICTURES[name]()))) > LIMIT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("golden_image", PICTURES, indirect=True)
 @pytest.mark.parametrize(
     "settings",

@@ -355,6 +355,7 @@ def test_tables_are_mapped_not_copied(table, pool, tmp_path):
     assert all("npy" in note for note in elsewhere)
 
 
+@pytest.mark.thorough
 def test_a_process_that_dies(table, pool, tmp_path):
     methods = {"means": ByMeans(), "deadly": EndsItsProcess(os.getpid(), str(tmp_path / "stop"))}
     study = plan(table, methods)
@@ -596,11 +597,13 @@ def check_kills(folder, n_jobs, n_kills, seed=0):
     assert files(folder / "study") == WHOLE
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 3), (2, 2)])
 def test_killed_at_random_instants(tmp_path, n_jobs, n_kills):
     check_kills(tmp_path, n_jobs, n_kills)
 
 
+@pytest.mark.thorough
 def test_processes_end_with_the_one_that_started_them(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(SCRIPT)
