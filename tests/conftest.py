@@ -1,6 +1,7 @@
 """Settings of the whole suite."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ settings.register_profile(
     derandomize="CI" in os.environ,  # new examples are for developers, not for landings
 )
 settings.load_profile("featly")
+
+# a shell ignores Ctrl-C on behalf of what it starts in the background; the tests send it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

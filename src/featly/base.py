@@ -10,20 +10,28 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
+from featly.basics.errors import (
+    ConvergenceWarning,
+    DataError,
+    ParameterError,
+    SchemaError,
+    SchemaWarning,
+)
 from featly.basics.estimators import BaseEstimator, SelectorMixin
 from featly.basics.kinds import KINDS
 from featly.basics.resources import Resources, read_resources
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.combine.parts import check_decomposition, rank_by_classes
 from featly.core.ranking.ordering import keep_first
+from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.measures.sizes import choose_size
 from featly.problem.ingest import as_stored_table, ingest_stored, load_columns, read
-from featly.problem.outcome import Ranking, Selection, StoppedError, stop_with
+from featly.problem.outcome import Ranking, Selection, StoppedError, rank_by_merit, stop_with
 from featly.problem.place import read_device, run_where_best
-from featly.problem.problem import Problem, read_target
+from featly.problem.problem import Problem
+from featly.problem.target import Classes, Target, read_target
 from featly.registry import methods_that, suggested
 from featly.table.frames import (
     DefaultNames,
@@ -43,6 +51,7 @@ __all__ = [
     "Selection",
     "SubsetSelector",
     "keep_first",
+    "rank_by_merit",
     "stop_with",
 ]
 
@@ -53,7 +62,9 @@ class _Selector(SelectorMixin, BaseEstimator):
     """Input, checks and output that rankers and subset selectors share."""
 
     _kinds: ClassVar[tuple[str, ...]] = ("continuous", "ordinal")
+    _targets: ClassVar[tuple[str, ...]] = ("classes",)
     _uses: ClassVar[tuple[str, ...]] = ("keep",)
+    _most_prior: ClassVar[float] = 1e12  # beyond it the prior alone decides; `keep` says it better
     _missing: ClassVar[bool] = False
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
@@ -64,6 +75,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     schema: Schema | dict[str, Any] | None
     n_jobs: int | None
     classes_: AnyArray
+    target_kind_: str
     _columns: Columns
     _library: str | None
     _extra: list[str]
@@ -111,8 +123,9 @@ class _Selector(SelectorMixin, BaseEstimator):
             A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
             array, a SciPy sparse matrix, what :func:`featly.scan` opens, or a CuPy array or
             PyTorch tensor on a GPU.
-        y : sequence of shape (n_rows,)
-            The class of every row.
+        y : sequence of shape (n_rows,), or structured array
+            The class of every row; or its number, or its time and event, for methods that take
+            such a target.
 
         Returns
         -------
@@ -164,8 +177,15 @@ class _Selector(SelectorMixin, BaseEstimator):
         validate_data(self, X, y, skip_check_array=True)
         if stored is not None and isinstance(stored.names, list):
             self.feature_names_in_: AnyArray = np.array(stored.names, dtype=object)
-        labels, classes = read_target(y, X.shape[0], name, many_classes=self._takes_many_classes())
         schema, integers = Schema.of(self.schema), self._takes_integers()
+        target = read_target(
+            y,
+            X.shape[0],
+            name,
+            targets=self._targets,
+            many_classes=self._takes_many_classes(),
+            kind=schema.target_kind,
+        )
         itemsize = getattr(getattr(X, "dtype", None), "itemsize", 0)
         integers = integers or (self._takes_bytes and itemsize == 1)
         if stored is not None:
@@ -180,11 +200,27 @@ class _Selector(SelectorMixin, BaseEstimator):
         return Problem(
             ingested.source,
             ingested.columns,
-            labels,
-            classes,
+            target,
+            self._preference(ingested.columns),
             resources=resources,
             stored=ingested.stored,
         )
+
+    def _preference(self, columns: Columns) -> Preference:
+        """Return what the schema wants of the columns, as far as the method uses it."""
+        prior = columns.prior if "prior" in self._uses else None
+        if prior is None or prior.max() == prior.min():
+            return Preference(keep=columns.keep)
+        relative = prior / prior.min()
+        if relative.max() > self._most_prior:
+            j = int(relative.argmax())
+            raise SchemaError(
+                f"prior of {columns.names[j]!r} is {prior[j]:g}, {relative[j]:g} times that of "
+                f"other columns: {self._display_name()} takes up to {self._most_prior:g}, beyond "
+                "which all others are lost in rounding. Give less, or `keep` the column to have it "
+                "for certain"
+            )
+        return Preference(keep=columns.keep, prior=relative)
 
     def _resources(self) -> Resources:
         """Return the device, memory and cache folder that a fit may use."""
@@ -332,6 +368,11 @@ class _Selector(SelectorMixin, BaseEstimator):
             return pl.from_pandas(frame) if own_library == "pandas" else pl.from_arrow(frame)
         return frame
 
+    def _store_target(self, target: Target) -> None:
+        self.target_kind_ = target.kind
+        if isinstance(target, Classes):
+            self.classes_ = target.labels
+
     def _names(self) -> list[str]:
         return list(self._columns.names)
 
@@ -382,7 +423,9 @@ class Ranker(_Selector):
     kinds_ : list of str
         Kind of every column.
     classes_ : array
-        The labels of the target.
+        The labels of the target; for classes only.
+    target_kind_ : {"classes", "numbers", "survival"}
+        What the target was read as.
     """
 
     n_features_to_select: int | float | str | None
@@ -397,7 +440,7 @@ class Ranker(_Selector):
     def _learn(self, problem: Problem) -> None:
         if self.n_features_to_select not in RULES:
             _resolve_n_features(
-                self.n_features_to_select, self.n_features_in_, len(problem.columns.keep)
+                self.n_features_to_select, self.n_features_in_, len(problem.preference.keep)
             )
         try:
             ranking = self._run(problem, self._rank_classes)
@@ -409,7 +452,7 @@ class Ranker(_Selector):
     def _rank_classes(self, problem: Problem) -> Ranking:
         """Rank the columns; with `multiclass`, combine the rankings of problems of two classes."""
         decomposition = self._decomposition()
-        if decomposition is None or len(problem.classes) == 2:
+        if decomposition is None or problem.classes.count == 2:
             return self._rank(problem)
         return rank_by_classes(
             self,
@@ -427,7 +470,7 @@ class Ranker(_Selector):
         if ranking.warning is not None:
             warnings.warn(ranking.warning, ConvergenceWarning, stacklevel=4)  # the caller of fit
         self._columns = problem.columns
-        self.classes_: AnyArray = problem.classes
+        self._store_target(problem.target)
         self.order_ = ranking.order
         self.ranking_ = ranks_from_order(ranking.order) if ranking.ranks is None else ranking.ranks
         self.scores_ = ranking.scores
@@ -515,7 +558,9 @@ class SubsetSelector(_Selector):
     kinds_ : list of str
         Kind of every column.
     classes_ : array
-        The labels of the target.
+        The labels of the target; for classes only.
+    target_kind_ : {"classes", "numbers", "survival"}
+        What the target was read as.
     """
 
     order_: IntArray
@@ -533,7 +578,7 @@ class SubsetSelector(_Selector):
 
     def _store(self, problem: Problem, selection: Selection) -> None:
         self._columns = problem.columns
-        self.classes_: AnyArray = problem.classes
+        self._store_target(problem.target)
         self.order_ = np.asarray(selection.order, dtype=np.int64)
         self.support_ = np.zeros(problem.source.n_features, bool)
         self.support_[self.order_] = True

@@ -38,6 +38,8 @@ class Method:
         Whether it takes missing values, sparse tables, more than two classes.
     uses : tuple of str
         The parts of a schema it uses besides the kinds.
+    targets : tuple of str
+        The kinds of target it takes.
     cost : str
         Number of operations, for n rows and p columns.
     streams, on_device : bool
@@ -56,12 +58,15 @@ class Method:
     cost: str
     streams: bool = False
     on_device: bool = False
+    targets: tuple[str, ...] = ("classes",)
 
     @property
     def class_name(self) -> str:
         """Name of the class in ``featly``."""
         return self.path.partition(":")[2]
 
+
+ANY_TARGET = ("classes", "numbers", "survival")
 
 METHODS: dict[str, Method] = {
     "f-test": Method(
@@ -77,6 +82,7 @@ METHODS: dict[str, Method] = {
         cost="n p, one pass",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "univariate-test": Method(
         path="featly.filters.univariate_test:UnivariateTest",
@@ -105,6 +111,7 @@ METHODS: dict[str, Method] = {
         cost="n p; n p log n to cut numbers",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "information-gain": Method(
         path="featly.filters.information_gain:InformationGain",
@@ -119,6 +126,7 @@ METHODS: dict[str, Method] = {
         cost="n p; n p log n to cut numbers",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "gain-ratio": Method(
         path="featly.filters.gain_ratio:GainRatio",
@@ -133,6 +141,7 @@ METHODS: dict[str, Method] = {
         cost="n p; n p log n to cut numbers",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "symmetric-uncertainty": Method(
         path="featly.filters.symmetric_uncertainty:SymmetricUncertainty",
@@ -147,6 +156,7 @@ METHODS: dict[str, Method] = {
         cost="n p; n p log n to cut numbers",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "signal-to-noise": Method(
         path="featly.filters.signal_to_noise:SignalToNoise",
@@ -175,6 +185,7 @@ METHODS: dict[str, Method] = {
         cost="n p",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "mifs": Method(
         path="featly.filters.mifs:MIFS",
@@ -189,6 +200,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "mrmr": Method(
         path="featly.filters.mrmr:MRMR",
@@ -203,6 +215,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "jmi": Method(
         path="featly.filters.jmi:JMI",
@@ -217,6 +230,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "cmi": Method(
         path="featly.filters.cmi:CMI",
@@ -231,6 +245,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "cmim": Method(
         path="featly.filters.cmim:CMIM",
@@ -245,6 +260,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "icap": Method(
         path="featly.filters.icap:ICAP",
@@ -259,6 +275,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "disr": Method(
         path="featly.filters.disr:DISR",
@@ -273,6 +290,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "information-criterion": Method(
         path="featly.filters.information_criterion:InformationCriterion",
@@ -287,6 +305,7 @@ METHODS: dict[str, Method] = {
         cost="n p levels / 64 a step",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "monotone-dependence": Method(
         path="featly.filters.monotone_dependence:MonotoneDependence",
@@ -354,6 +373,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p a chosen column",
+        targets=ANY_TARGET,
     ),
     "fcbf": Method(
         path="featly.filters.fcbf:FCBF",
@@ -366,6 +386,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p a chosen column",
+        targets=ANY_TARGET,
     ),
     "redundancy-filter": Method(
         path="featly.filters.redundancy_filter:RedundancyFilter",
@@ -380,6 +401,7 @@ METHODS: dict[str, Method] = {
         cost="n p a chosen column",
         streams=True,
         on_device=True,
+        targets=ANY_TARGET,
     ),
     "interact": Method(
         path="featly.filters.interact:Interact",
@@ -392,6 +414,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p",
+        targets=ANY_TARGET,
     ),
     "consistency": Method(
         path="featly.filters.consistency:Consistency",
@@ -404,6 +427,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="n p a step",
+        targets=ANY_TARGET,
     ),
     "svm-rfe": Method(
         path="featly.elimination.svm_rfe:SVMRFE",
@@ -540,7 +564,9 @@ def method_class(name: str) -> Any:
 
 
 def methods_that(**wanted: Any) -> list[str]:
-    """Return class names of the methods with these properties; ``kind=`` is one kind of column.
+    """Return class names of the methods with these properties.
+
+    ``kind=`` is one kind of column, ``target=`` one kind of target.
 
     Examples
     --------
@@ -548,12 +574,13 @@ def methods_that(**wanted: Any) -> list[str]:
     >>> "FTest" in methods_that(missing=True, many_classes=True)
     True
     """
-    kind = wanted.pop("kind", None)
+    kind, target = wanted.pop("kind", None), wanted.pop("target", None)
     return [
         method.class_name
         for method in METHODS.values()
         if all(getattr(method, key) == value for key, value in wanted.items())
         and (kind is None or kind in method.kinds)
+        and (target is None or target in method.targets)
     ]
 
 

@@ -369,7 +369,7 @@ def test_wrong_parameters_are_named_before_the_work(parameters, word, monkeypatc
 
 def test_options_of_a_rule_are_checked_before_the_work(monkeypatch):
     monkeypatch.setattr(FTest, "_rank", lambda *_: pytest.fail("the work had begun"))
-    y = np.arange(100) % 50
+    y = np.array(["class"], dtype=object) + (np.arange(100) % 50).astype(str)
     X = np.random.default_rng(0).normal(size=(100, 3))
     with pytest.raises(ParameterError, match="'stuart' takes at most 1000 lists, here are 1225"):
         PairwiseRanker(FTest(), combine="stuart").fit(X, y)
@@ -410,7 +410,7 @@ def test_ctrl_c_keeps_finished_lists(monkeypatch):
     def second_time(self, problem):
         if done:
             raise KeyboardInterrupt
-        done.append(problem.classes)
+        done.append(problem.target)
         return original(self, problem)
 
     monkeypatch.setattr(FTest, "_rank", second_time)

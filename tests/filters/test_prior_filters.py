@@ -13,6 +13,7 @@ import featly
 from featly.basics.errors import SchemaError, SchemaWarning
 from featly.core.greedy.search import Criterion, forward_search
 from featly.core.ranking.ordering import apply_prior, best_first, round_scores
+from featly.core.ranking.preference import Preference
 from featly.filters.cmi import CMI
 from featly.filters.cmim import CMIM
 from featly.filters.disr import DISR
@@ -420,7 +421,8 @@ def test_columns_without_a_prior_keep_their_criterion(values, digits, steps, bet
     prior = np.ones(len(values))
     prior[-1] = beta
     alone, with_prior = (
-        forward_search(FixedCriterion(values, digits), steps, prior=b) for b in (None, prior)
+        forward_search(FixedCriterion(values, digits), steps, Preference(prior=b))
+        for b in (None, prior)
     )
     last = len(values) - 1
     assert [f for f in with_prior.order if f != last] == [f for f in alone.order if f != last]

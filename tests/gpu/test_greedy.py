@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featly.core.greedy import search as cpu
+from featly.core.ranking.preference import Preference
 from featly.filters.cmi import CMI
 from featly.filters.cmim import CMIM
 from featly.filters.disr import DISR
@@ -38,11 +39,11 @@ METHODS = {
 def search_both(method, X, y, n_classes, codes, n_steps=12, start=(), prior=None, **options):
     """Search on the CPU and on the device, and return both results and their terms."""
     wants = {"by_class": method._by_class, "redundancy": method._redundancy}
-    start = np.array(start, np.int64)
+    preference = Preference(np.array(start, np.int64), prior)
     terms = cpu.PairInformation(codes_on_host(X), y, n_classes, **wants)
-    expected = cpu.forward_search(method._criterion(terms), n_steps, start, None, prior)
+    expected = cpu.forward_search(method._criterion(terms), n_steps, preference)
     ours = search_cuda.PairInformation(codes, y, n_classes, **wants, **options)
-    result = search_cuda.forward_search(method._criterion(ours), n_steps, start, None, prior)
+    result = search_cuda.forward_search(method._criterion(ours), n_steps, preference)
     return terms, expected, ours, result
 
 
@@ -153,7 +154,7 @@ def test_ctrl_c_keeps_what_was_chosen():
             raise KeyboardInterrupt
 
     terms = search_cuda.PairInformation(CudaCodes.from_array(as_device(X)), y, 2, by_class=False)
-    start = np.array([4, 2, 9, 8])
+    start = Preference(np.array([4, 2, 9, 8]))
     result = search_cuda.forward_search(METHODS["mrmr"]._criterion(terms), 5, start, stop)
     theirs = cpu.PairInformation(codes_on_host(X), y, 2, by_class=False)
     expected = cpu.forward_search(METHODS["mrmr"]._criterion(theirs), 5, start, stop)

@@ -13,9 +13,8 @@ from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from featly import CFS, Schema, SignalToNoise
-from featly.base import Ranker, Ranking, keep_first
+from featly.base import Ranker, rank_by_merit
 from featly.basics.errors import DataError, ParameterError, SchemaError
-from featly.core.ranking.ordering import best_first
 from featly.measures.stability import nogueira_stability
 from featly.measures.statistics import corrected_resampled_t
 from featly.registry import METHODS
@@ -41,15 +40,14 @@ class PriorRanker(Ranker):
 
         if self.warn:
             warnings.warn("it is late", UserWarning, stacklevel=2)
-        if self.fail and len(problem.y) < self.fail:
+        y, n_classes = problem.classes.groups()
+        if self.fail and len(y) < self.fail:
             raise DataError("too few rows")
         values = np.asarray(problem.source.values, dtype=float)
-        values = values.T if values.shape[0] == len(problem.y) else values
-        groups = [values[:, problem.y == c].mean(axis=1) for c in range(len(problem.classes))]
+        values = values.T if values.shape[0] == len(y) else values
+        groups = [values[:, y == c].mean(axis=1) for c in range(n_classes)]
         scores = np.square(np.array(groups) - values.mean(axis=1)).sum(axis=0)
-        prior = problem.prior("PriorRanker")
-        scores = scores if prior is None else scores * prior
-        return Ranking(keep_first(best_first(scores), problem.columns.keep), scores)
+        return rank_by_merit(problem.preference, scores)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from featly.filters.univariate_test import UnivariateTest
 from featly.learners import Encoder, LinearSVM, MixedNaiveBayes, make_learner
 from featly.problem.ingest import read
 from featly.problem.problem import Problem
+from featly.problem.target import Classes
 from featly.table.schema import Schema
 from featly.wrappers import inner_folds
 from featly.wrappers.inner_folds import BayesTrials, FittedTrials, deal
@@ -160,7 +161,7 @@ def test_sums_of_logarithms_equal_trainings(table, scoring, data):
     frame, y = table
     reading = read_frame(frame)
     classes, codes = np.unique(y, return_inverse=True)
-    problem = Problem(reading.source, reading.columns, codes, classes)
+    problem = Problem(reading.source, reading.columns, Classes(codes, classes))
     fold = deal(codes, 3, 0)
     p = len(frame.columns)
     quick = BayesTrials(MixedNaiveBayes(), problem, fold, scoring, None)
@@ -274,11 +275,11 @@ def test_columns_come_in_the_order_of_their_tests():
 def test_columns_that_do_not_vary_leave_the_most_frequent_class():
     X, y = np.full((9, 2), 0.1), np.array([0, 0, 0, 0, 0, 0, 1, 1, 1])
     reading = read(X, Schema())
-    problem = Problem(reading.source, reading.columns, y, np.array(["a", "b"]))
+    problem = Problem(reading.source, reading.columns, Classes(y, np.array(["a", "b"])))
     for learner in (GaussianNB(), make_learner("naive-bayes")):
         trials = FittedTrials(learner, problem, deal(y, 3, 0), "accuracy", None, np.arange(2))
         assert trials.score(np.array([0, 1])) == pytest.approx(6 / 9)
-    even = Problem(reading.source, reading.columns, np.arange(9) % 2, np.array(["a", "b"]))
+    even = Problem(reading.source, reading.columns, Classes(np.arange(9) % 2, np.array(["a", "b"])))
     fold = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])  # two of each class teach the second fold
     trials = FittedTrials(GaussianNB(), even, fold, "accuracy", None, np.arange(2))
     assert trials.score(np.array([0])) == pytest.approx((2 + 2.5) / 9)
@@ -302,10 +303,9 @@ def test_scores_survive_a_process():
     problem = Problem(
         (reading := read(rng.normal(size=(12, 3)), Schema())).source,
         reading.columns,
-        np.arange(12) % 2,
-        np.array(["a", "b"]),
+        Classes(np.arange(12) % 2, np.array(["a", "b"])),
     )
-    fold = deal(problem.y, 2, 0)
+    fold = deal(problem.classes.codes, 2, 0)
     trials = FittedTrials(GaussianNB(), problem, fold, "accuracy", 2, np.arange(3))
     sets = [np.array([0]), np.array([2, 1])]
     copy = pickle.loads(pickle.dumps(trials))

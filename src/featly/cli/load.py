@@ -33,6 +33,7 @@ class Request:
 
     file: str
     target: str | None = None
+    target_kind: str | None = None
     drop: Sequence[str] = ()
     categorical: Sequence[str] = ()
     ordinal: Sequence[str] = ()
@@ -318,7 +319,9 @@ def _drop_from_schema(
 
     remaining_parts: dict[str, Any] = {}
     for part, value in parts.items():
-        if part == "column_groups":
+        if part == "target_kind":
+            remaining_parts[part] = value
+        elif part == "column_groups":
             remaining_parts[part] = {
                 g: [n for n in names_ if is_retained(part, n)] for g, names_ in value.items()
             }
@@ -363,6 +366,8 @@ def _schema_parts(request: Request) -> dict[str, Any]:
                 f"--ordinal {text!r} has no levels: give them, lowest first: stage=I,II,III"
             )
         parts.setdefault("ordinal", {})[name.strip()] = _split_names([levels])
+    if request.target_kind is not None:
+        parts["target_kind"] = request.target_kind
     for part, path in (("prior", request.prior), ("costs", request.costs)):
         if path:
             parts[part] = parts.get(part, {}) | read_weights(path, part)
@@ -434,7 +439,9 @@ def _build_schema(
     Schema.of(parts)  # errors about numbers out of range then have the names of the user
     resolved: dict[str, Any] = {}
     for part, value in parts.items():
-        if part == "column_groups":
+        if part == "target_kind":
+            resolved[part] = value
+        elif part == "column_groups":
             resolved[part] = {
                 group: [resolve_name(part, name) for name in members]
                 for group, members in value.items()

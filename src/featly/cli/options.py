@@ -156,6 +156,11 @@ Costs = Annotated[
     str | None,
     typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
 ]
+TargetKind = Annotated[
+    str | None,
+    typer.Option(help="What the target is, if its values do not say: classes or numbers.",
+                 rich_help_panel=_COLUMNS),
+]  # fmt: skip
 SchemaFile = Annotated[
     str | None,
     typer.Option("--schema", help="All of this, and the target, in a TOML file.",
@@ -197,6 +202,7 @@ NFeatures = Annotated[
 
 
 def about_columns(
+    target_kind: TargetKind = None,
     categorical: Categorical = None,
     ordinal: Ordinal = None,
     keep: Keep = None,

@@ -16,6 +16,8 @@ _WORDS = (
     (r"(?<![-\w])cache=", "--cache "),
     (r"\bas cache\b", "by --cache"),
     (r"\bgive another cache\b", "give another --cache"),
+    (r"Schema\(target_kind='(\w+)'\)", r"--target-kind \1"),
+    (r"\btarget_kind='(\w+)'", r"--target-kind \1"),
 )
 
 

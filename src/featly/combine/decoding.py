@@ -24,7 +24,7 @@ from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, needs_margins
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.frames import is_frame, library_of, refuse_shapes
 
 __all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
@@ -178,7 +178,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         X = self._table(X, reset=True)
-        codes, classes = read_target(y, X.shape[0], type(self).__name__, many_classes=True)
+        codes, classes = read_classes(y, X.shape[0], type(self).__name__)
         code = code_matrix(self.code, len(classes), classes)
         check_rule(self.decoding, self.loss, self.threshold, code, classes)
         self.classes_, self.code_ = classes, code

@@ -63,7 +63,7 @@ def decompose(problem: Problem, decomposition: str) -> list[Part]:
     Two classes are one problem with any decomposition. If two problems would have the same label,
     as with a class called "b vs c", the classes are put between quotes.
     """
-    classes = problem.classes.tolist()
+    classes = problem.classes.labels.tolist()
     against_rest = decomposition == "ova" and len(classes) > 2
     pairs = list(combinations(range(len(classes)), 2))
     for text in (str, repr):
@@ -115,14 +115,14 @@ def rank_by_classes(
         See :func:`featly.combine.rankings.combine_rankings`.
     """
     parts = decompose(problem, decomposition)
-    p, keep = problem.source.n_features, problem.columns.keep
+    p, keep = problem.source.n_features, problem.preference.keep
     # raise errors before the work
     n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
     threads = 1 if problem.on_device else n_threads(n_jobs)  # a device computes one at a time
     # with more threads than problems can use, each problem gets all of them
     parts_in_parallel = 1 < threads < 2 * len(parts)
     inner_jobs = 1 if parts_in_parallel else n_jobs
-    rankers = [_copy_for_part(ranker, part, problem.classes, inner_jobs) for part in parts]
+    rankers = [_copy_for_part(ranker, part, problem.classes.labels, inner_jobs) for part in parts]
     positions = np.empty((p, len(parts)), order="F")
     warnings: dict[int, str | None] = {}  # of the lists that are done
     stopped = False

@@ -26,7 +26,7 @@ from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import Machine, pair_machine
 from featly.diagnostics.overlap import Overlap, direction_ratio, fisher_ratios, overlaps
 from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.frames import frame_of
 from featly.table.schema import Schema
 
@@ -241,7 +241,7 @@ def complexity(
     check_count("random_state", random_state, 0)
     n_threads(n_jobs)
     rows = read_rows(X, schema)
-    codes, labels = read_target(y, rows.n_rows, "complexity", many_classes=True)
+    codes, labels = read_classes(y, rows.n_rows, "complexity")
     counts = np.bincount(codes)
     rng = np.random.default_rng(random_state)
     sample = draw_stratified(codes, max_rows, rng)

@@ -40,6 +40,7 @@ from featly.diagnostics.reading import check_count
 from featly.diagnostics.redundancy_result import Redundancy
 from featly.problem.ingest import as_stored_table, ingest_stored, read
 from featly.problem.problem import Problem
+from featly.problem.target import Classes
 from featly.table.frames import DefaultNames, is_frame, library_of, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 from featly.table.unknown_column import describe_unknown_column
@@ -334,7 +335,8 @@ class _Table:
             ingested = read(_open_table(X), Schema.of(schema), n_jobs, integers=True)
         source, columns = ingested.source, ingested.columns
         _check_columns(columns, wanted.measure)
-        problem = Problem(source, columns, np.zeros(source.n_rows, np.int64), np.zeros(1))
+        nothing = Classes(np.zeros(source.n_rows, np.int64), np.zeros(1))
+        problem = Problem(source, columns, nothing)
         shape = source.n_rows, source.n_features
         return _Table(columns.names, shape, problem, None, stored)
 

@@ -22,7 +22,7 @@ from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.core.stats.row_distances import SquaredDistances
 from featly.diagnostics.linear import left_out_margins
 from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.frames import frame_of
 from featly.table.schema import Schema
 
@@ -179,7 +179,7 @@ def suspect_rows(
     rng = np.random.default_rng(random_state)
     codes, labels = np.zeros(rows.n_rows, np.int64), np.array([""])
     if y is not None:
-        codes, labels = read_target(y, rows.n_rows, "suspect_rows", many_classes=True)
+        codes, labels = read_classes(y, rows.n_rows, "suspect_rows")
     sample = draw_stratified(codes, max_rows, rng)
     sampled_rows, codes = rows.take_rows(sample), codes[sample]
     k = min(n_neighbors, len(sample) - 1)

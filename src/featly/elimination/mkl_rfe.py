@@ -152,6 +152,7 @@ class MKLRFE(Ranker):
 
     _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
+    _most_prior = MOST_PRIOR
     _uses = ("keep", "prior")
     _missing = True
     _many_classes = False
@@ -217,9 +218,8 @@ class MKLRFE(Ranker):
                 "SVMRFE(kernel='clinical')"
             )
         problem.moments()  # raises an error on infinite values
-        y = np.where(problem.y == 1, 1.0, -1.0)
-        C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
-        prior = problem.prior(type(self).__name__, MOST_PRIOR)
+        y, prior = problem.classes.signs, problem.preference.prior
+        C = row_prices(self.C, self.class_weight, problem.classes.codes, problem.classes.labels)
         kernels = self._kernels(problem)
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
@@ -229,7 +229,7 @@ class MKLRFE(Ranker):
                 kernels.n_features,
                 step=self.step,
                 fine_below=self.fine_below,
-                keep=problem.columns.keep,
+                keep=problem.preference.keep,
                 progress=progress,
             )
         duality_gaps = np.array(machine.duality_gaps)

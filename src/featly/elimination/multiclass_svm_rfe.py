@@ -172,6 +172,7 @@ class MulticlassSVMRFE(Ranker):
     """
 
     _kinds = ("continuous", "ordinal", "categorical")
+    _most_prior = MOST_PRIOR
     _uses = ("keep", "prior")
 
     def __init__(
@@ -232,7 +233,7 @@ class MulticlassSVMRFE(Ranker):
                 problem.source.n_features,
                 step=self.step,
                 fine_below=self.fine_below,
-                keep=problem.columns.keep,
+                keep=problem.preference.keep,
                 progress=progress,
             )
         remedy = "try a smaller C" if self.standardize else "try standardize=True"
@@ -241,10 +242,9 @@ class MulticlassSVMRFE(Ranker):
 
     def _machine(self, problem: Problem) -> tuple[MulticlassMachine, bool]:
         """Return the machine on all columns, and whether there is a prior."""
-        name, n_classes = type(self).__name__, len(problem.classes)
-        C = row_prices(self.C, self.class_weight, problem.y, problem.classes)
-        prior = problem.prior(name, MOST_PRIOR)
-        moments = problem.moments(complete_for=name)
+        classes, prior = problem.classes, problem.preference.prior
+        C = row_prices(self.C, self.class_weight, classes.codes, classes.labels)
+        moments = problem.moments(complete_for=type(self).__name__)
         center, variance = centers_and_variances(problem.source, moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         widths = None
@@ -253,12 +253,9 @@ class MulticlassSVMRFE(Ranker):
         source = problem.source.scaled(center, scale)
         spread: np.ndarray | float = 1.0 if self.standardize else variance
         importance = self.importance or FORMULATIONS[self.formulation]
+        task = (source, classes.codes, classes.count, C)
         criterion_options = (spread, widths, importance == "squared")
         if self.formulation == "ovo":
-            return PairsMachine(
-                source, problem.y, n_classes, C, *criterion_options
-            ), prior is not None
+            return PairsMachine(*task, *criterion_options), prior is not None
         box = self.formulation == "weston-watkins"
-        return JointMachine(
-            source, problem.y, n_classes, C, box, *criterion_options
-        ), prior is not None
+        return JointMachine(*task, box, *criterion_options), prior is not None

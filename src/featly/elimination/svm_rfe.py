@@ -216,6 +216,7 @@ class SVMRFE(Ranker):
     _streams = True
     _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
+    _most_prior = MOST_PRIOR
     _many_classes = False
 
     def __init__(
@@ -304,10 +305,9 @@ class SVMRFE(Ranker):
     def _rank(self, problem: Problem) -> Ranking:
         if self.kernel != "linear":
             problem = problem.in_memory(f"kernel={self.kernel!r}")
-        y, price = np.where(problem.y == 1, 1.0, -1.0), self.C
-        price = KERNELS[self.kernel] if price is None else price
-        C = row_prices(price, self.class_weight, problem.y, problem.classes)
-        prior = problem.prior(type(self).__name__, MOST_PRIOR) if "prior" in self._uses else None
+        y, prior = problem.classes.signs, problem.preference.prior
+        price = KERNELS[self.kernel] if self.C is None else self.C
+        C = row_prices(price, self.class_weight, problem.classes.codes, problem.classes.labels)
         if self.kernel == "clinical":
             problem.moments()  # raises an error on infinite values
             elimination, duality_gaps = self._run_elimination(
@@ -374,7 +374,7 @@ class SVMRFE(Ranker):
                 problem.source.n_features,
                 step=self.step,
                 fine_below=self.fine_below,
-                keep=problem.columns.keep,
+                keep=problem.preference.keep,
                 progress=progress,
             )
         return elimination, np.array(machine.duality_gaps)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
+from featly.base import Problem, Ranker, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.ranking.ordering import round_scores
@@ -169,6 +169,7 @@ class AROM(Ranker):
     _kinds = ("continuous", "ordinal", "categorical")
     _many_classes = False
     _uses = ("keep", "prior")
+    _most_prior = np.inf
 
     def __init__(
         self,
@@ -224,7 +225,7 @@ class AROM(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         name = type(self).__name__
-        prior = problem.prior(name)
+        prior = problem.preference.prior
         moments = problem.moments(complete_for=name)
         center, variance = centers_and_variances(problem.source, moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
@@ -232,7 +233,7 @@ class AROM(Ranker):
             with progress_bar(self.verbose, name, unit="iterations") as progress:
                 solution = arom(
                     problem.source.scaled(center, scale),
-                    np.where(problem.y == 1, 1.0, -1.0),
+                    problem.classes.signs,
                     float(self.C),
                     None if prior is None else np.log(prior),
                     variance=1.0 if self.standardize else variance,
@@ -249,7 +250,7 @@ class AROM(Ranker):
             ) from None
         order, scores = _order_columns(solution)
         ranking = Ranking(
-            order=keep_first(order, problem.columns.keep),
+            order=problem.preference.put_keep_first(order),
             scores=scores,
             extra={"iterations": solution.survived, "log_weight": solution.log_weights},
             attributes={

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
+from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
-from featly.core.ranking.ordering import best_first
 from featly.core.trees.forest import Forest, ForestInterrupted, grow_forest
 from featly.core.trees.rank_codes import code_table
 from featly.table.schema import Schema
@@ -228,14 +227,15 @@ class ForestRanker(Ranker):
         n_candidates = _count_candidates(self.max_features, problem.source.n_features)
         problem.moments()  # raises an error on infinite values
         # classes in the order of appearance, so random draws do not depend on their names
-        _, first = np.unique(problem.y, return_index=True)
+        y = problem.classes.codes
+        _, first = np.unique(y, return_index=True)
         rank = np.argsort(np.argsort(first))
         was_interrupted = False
         with progress_bar(self.verbose, "Forest", unit="trees") as progress:
             try:
                 forest = grow_forest(
                     code_table(problem.source, self.n_jobs),
-                    rank[problem.y],
+                    rank[y],
                     n_trees=int(self.n_trees),
                     n_candidates=n_candidates,
                     min_samples_leaf=int(self.min_samples_leaf),
@@ -250,12 +250,12 @@ class ForestRanker(Ranker):
         if self.scaled:
             certain = forest.error < np.finfo(np.float64).eps
             scores = scores / np.where(certain, 1.0, forest.error)
-        confusion = _confusion(forest, rank, problem.y)
+        confusion = _confusion(forest, rank, y)
         n_tested = int(confusion.sum())
         n_wrong = n_tested - int(np.trace(confusion))
-        ranking = Ranking(
-            order=keep_first(best_first(scores), problem.columns.keep),
-            scores=scores,
+        ranking = rank_by_merit(
+            problem.preference,
+            scores,
             extra={"importance_error": forest.error, "gini": forest.gini},
             attributes={
                 "oob_error": n_wrong / n_tested if n_tested else float("nan"),

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
+from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray
 from featly.core.models.perceptron import NEAR, project, train
-from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks
 from featly.core.sources import DenseSource, Source
 from featly.core.sources.base import centers_and_variances, unit_scale
@@ -140,17 +139,18 @@ class PerceptronRanker(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         table = _StandardisedColumns(problem, self.n_jobs)
-        labels = np.arange(len(problem.classes))[1 if len(problem.classes) == 2 else 0 :]
-        targets = np.where(problem.y[:, None] == labels, 1.0, -1.0)
+        classes = problem.classes
+        labels = np.arange(classes.count)[1 if classes.count == 2 else 0 :]
+        targets = np.where(classes.codes[:, None] == labels, 1.0, -1.0)
         with progress_bar(self.verbose, "Perceptron", unit="epochs") as progress:
             outputs, longest = table.outputs()
             trained = train(outputs, targets, longest, int(self.max_epochs), progress)
         norms = table.norms(trained.coefficients.T)
         total = np.sqrt((norms**2).sum(axis=1, keepdims=True))
         scores = (norms / np.where(total > 0, total, 1.0)).mean(axis=0)
-        ranking = Ranking(
-            order=keep_first(best_first(scores), problem.columns.keep),
-            scores=scores,
+        ranking = rank_by_merit(
+            problem.preference,
+            scores,
             attributes={
                 "n_epochs": trained.epochs,
                 "converged": trained.converged,

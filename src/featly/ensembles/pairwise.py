@@ -177,6 +177,10 @@ class PairwiseRanker(Ranker):
         return self._ranker_or_class()._uses
 
     @property
+    def _most_prior(self) -> float:  # type: ignore[override]
+        return self._ranker_or_class()._most_prior
+
+    @property
     def _missing(self) -> bool:  # type: ignore[override]
         return self._ranker_or_class()._missing
 

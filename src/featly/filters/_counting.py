@@ -27,6 +27,7 @@ class _Counting:
 
     _kinds: ClassVar[tuple[str, ...]] = ("continuous", "ordinal", "categorical")
     _missing = True
+    _targets: ClassVar[tuple[str, ...]] = ("classes", "numbers", "survival")
 
     def _takes_integers(self) -> bool:
         return True
@@ -50,10 +51,10 @@ class _Counting:
         Missing values have a level of their own, or are spread over the others. A table on disk
         is counted one range of columns at a time, and the list has one entry for each range.
         """
-        codes = self._codes(problem)
+        codes, groups = self._codes(problem), problem.target.groups()
 
         def count_part(part: Codes) -> Any:
-            tables = part.tables(problem.y, len(problem.classes))
+            tables = part.tables(*groups)
             return compute(spread_missing(tables) if self.missing == "spread" else tables)  # type: ignore[attr-defined]
 
         return codes.each(count_part) if isinstance(codes, StreamedCodes) else [count_part(codes)]
@@ -84,7 +85,7 @@ class CountingRanker(_Counting, Ranker):
 
         with problem.naming_columns():
             codes = self._device_codes(problem)
-            return cuda.class_information(codes, problem.y, len(problem.classes))
+            return cuda.class_information(codes, *problem.target.groups())
 
     def _chi_squared(self, problem: Problem) -> tuple[Any, Any]:
         """Return Pearson's statistic of every column, and its degrees of freedom."""
@@ -96,7 +97,7 @@ class CountingRanker(_Counting, Ranker):
 
         with problem.naming_columns():
             codes = self._device_codes(problem)
-            return cuda.chi_squared(codes, problem.y, len(problem.classes))
+            return cuda.chi_squared(codes, *problem.target.groups())
 
     def _device_codes(self, problem: Problem) -> Any:
         """Return the columns as codes on the device."""

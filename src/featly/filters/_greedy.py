@@ -13,11 +13,9 @@ from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.search import Criterion, PairInformation, SearchResult, forward_search
-from featly.core.ranking.ordering import apply_prior
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
 from featly.filters._counting import CountingRanker, cut_rule_from
-from featly.filters.favouring import relative_prior
 from featly.table.schema import Schema
 
 __all__ = [
@@ -103,16 +101,16 @@ class GreedyInformation(CountingRanker):
         with problem.naming_columns():
             terms = cuda.PairInformation(
                 self._device_codes(problem),
-                problem.y,
-                len(problem.classes),
+                *problem.target.groups(),
                 by_class=self._by_class,
                 redundancy=self._redundancy,
                 memory=problem.resources.memory,
             )
-        keep, prior = problem.columns.keep, relative_prior(self, problem)
         criterion = self._criterion(terms)  # type: ignore[arg-type]
         with progress_bar(self.verbose, type(self).__name__, unit="steps") as progress:
-            search_result = cuda.forward_search(criterion, self.max_steps, keep, progress, prior)
+            search_result = cuda.forward_search(
+                criterion, self.max_steps, problem.preference, progress
+            )
         return _build_ranking(
             search_result, search_result.scores, terms.bits, search_result.ranking
         )
@@ -126,9 +124,13 @@ class GreedyInformation(CountingRanker):
         key = () if folder is None else (problem.fingerprint, cut_rule_from(self.discretizer))
         return PackCache(memory_budget, folder, key)
 
-    def _saved_search(self, problem: Problem, *parts: Any) -> SavedSearch | None:
+    def _saved_search(self, problem: Problem) -> SavedSearch | None:
         """Return the file of an unfinished search, None without a cache."""
-        pack_cache = self._pack_cache(problem)
+        pack_cache, preference = self._pack_cache(problem), problem.preference
+        groups = problem.target.groups().codes
+        parts: list[Any] = [preference.keep, preference.prior]
+        if preference.has_cost:
+            parts += [preference.cost, preference.trade_off]
         # parameters that do not change what a search finds, or are in the key already
         unrelated = {"schema", "n_jobs", "verbose", "max_steps", "cache", "memory_limit", "device",
                 "n_features_to_select", "discretizer"}  # fmt: skip
@@ -136,14 +138,12 @@ class GreedyInformation(CountingRanker):
             name: value for name, value in self.get_params().items() if name not in unrelated
         }
         name = type(self).__name__
-        return (
-            None if pack_cache is None else pack_cache.search(name, parameters, problem.y, *parts)
-        )
+        return None if pack_cache is None else pack_cache.search(name, parameters, groups, *parts)
 
     def _terms(self, problem: Problem) -> PairInformation:
-        codes, n_classes = self._codes(problem), len(problem.classes)
+        codes, groups = self._codes(problem), problem.target.groups()
         spread = self.missing == "spread"
-        if spread and (int(codes.n_levels.max()) + 1) ** 2 * n_classes > MOST_CELLS:
+        if spread and (int(codes.n_levels.max()) + 1) ** 2 * groups.n_groups > MOST_CELLS:
             column = problem.columns.names[int(codes.n_levels.argmax())]
             raise DataError(
                 f"column {column!r} has {codes.n_levels.max()} levels, too many for "
@@ -152,8 +152,7 @@ class GreedyInformation(CountingRanker):
         with progress_bar(self.verbose, f"{type(self).__name__}, packing", "columns") as progress:
             return PairInformation(
                 codes,
-                problem.y,
-                n_classes,
+                *groups,
                 by_class=self._by_class,
                 redundancy=self._redundancy,
                 spread=spread,
@@ -170,15 +169,15 @@ def greedy_ranking(
 
     A score is the criterion when the column was chosen, or the lowest one before it.
     """
-    keep, prior = problem.columns.keep, relative_prior(method, problem)
-    saved_search = method._saved_search(problem, keep, prior)
+    preference = problem.preference
+    saved_search = method._saved_search(problem)
     with progress_bar(method.verbose, type(method).__name__, unit="steps") as progress:
         search_result = forward_search(
-            criterion, method.max_steps, keep, progress, prior, saved_search
+            criterion, method.max_steps, preference, progress, saved_search
         )
-    weighted = apply_prior(search_result.criterion, prior)
+    weighted = preference.apply(search_result.criterion)
     scores = weighted.copy()
-    free = search_result.order[len(keep) :]
+    free = search_result.order[len(preference.keep) :]
     scores[free] = np.minimum.accumulate(weighted[free])
     return _build_ranking(search_result, scores, relevance)
 

@@ -147,9 +147,10 @@ class CFS(CountingSelector):
             )
 
     def _select(self, problem: Problem) -> Selection:
-        codes, keep = self._codes(problem), problem.columns.keep
+        codes, keep = self._codes(problem), problem.preference.keep
         spread = self.missing == "spread"
-        with_class = uncertainty(codes, problem.y + 1, len(problem.classes), spread=spread)
+        groups = problem.target.groups()
+        with_class = uncertainty(codes, groups.codes + 1, groups.n_groups, spread=spread)
         features = np.union1d(np.flatnonzero(with_class), keep).astype(np.int64)
         if len(features) == 0:
             return self._selection(np.array([0]), with_class, SubsetSearchResult((), 0.0, 0, ()))

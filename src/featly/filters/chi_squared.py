@@ -11,10 +11,9 @@ attributes, *Proc. 7th IEEE ICTAI*, 388-391.
 
 import numpy as np
 
-from featly.base import Problem, Ranking, keep_first
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.basics.kinds import CATEGORICAL
 from featly.core.counts.contingency import chi2_tail
-from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.stats.tails import false_discovery_rates
 from featly.filters._counting import CountingRanker, cut_rule_from
@@ -110,7 +109,6 @@ class ChiSquared(CountingRanker):
 
     def _rank(self, problem: Problem) -> Ranking:
         statistic, freedom = self._chi_squared(problem)
-        order = best_first(statistic)
         by_class = getattr(cut_rule_from(self.discretizer), "name", "") == "mdlp"
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)
         p, q = np.full((2, len(statistic)), np.nan)
@@ -127,8 +125,8 @@ class ChiSquared(CountingRanker):
                 probabilities,
                 false_discovery_rates(probabilities, np.argsort(probabilities)),
             )
-        return Ranking(
-            order=keep_first(order, problem.columns.keep),
-            scores=statistic,
+        return rank_by_merit(
+            problem.preference,
+            statistic,
             extra={"freedom": freedom, "p_value": p, "q_value": q},
         )

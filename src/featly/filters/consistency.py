@@ -167,14 +167,14 @@ class Consistency(CountingSelector):
                 raise ParameterError(f"{name} is for search={search!r}: leave it at None")
 
     def _select(self, problem: Problem) -> Selection:
-        codes, keep, y = self._codes(problem), problem.columns.keep, problem.y
-        n_classes = len(problem.classes)
-        with_class = uncertainty(codes, y + 1, n_classes)
+        codes, keep = self._codes(problem), problem.preference.keep
+        y, n_groups = problem.target.groups()
+        with_class = uncertainty(codes, y + 1, n_groups)
         features = np.union1d(_varying_columns(codes), keep).astype(np.int64)
         if len(features) == 0:
             features = np.array([0])
         allowed = int(np.floor(self.threshold * len(y) + 1e-9))
-        measure = ConsistencyMeasure(gather_columns(codes, features), y, n_classes, allowed)
+        measure = ConsistencyMeasure(gather_columns(codes, features), y, n_groups, allowed)
         start = np.searchsorted(features, keep)
         with progress_bar(self.verbose, "Consistency", "steps") as progress:
             search_result = self._search(measure, start, falling(with_class[features]), progress)

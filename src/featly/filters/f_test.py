@@ -1,35 +1,52 @@
-r"""Analysis of variance of each column over the classes.
+r"""Test of each column against the target: analysis of variance, or a linear regression.
 
 .. math::
 
     F_j = \frac{\sum_c n_c (\bar x_{cj} - \bar x_j)^2 / (k - 1)}
                {\sum_c \sum_{i \in c} (x_{ij} - \bar x_{cj})^2 / (n - k)}
 
-Fisher, R. A. (1925), *Statistical Methods for Research Workers*.
+for classes, and for numbers h
+
+.. math::
+
+    F_j = \frac{(n - 2)\, r_j^2}{1 - r_j^2}, \qquad
+    r_j^2 = \frac{(\sum_i (x_{ij} - \bar x_j) (h_i - \bar h))^2}
+                 {\sum_i (x_{ij} - \bar x_j)^2 \sum_i (h_i - \bar h)^2}
+
+Fisher, R. A. (1925), *Statistical Methods for Research Workers*. The number h of a survival time is
+its martingale residual without columns: Therneau, T. M., Grambsch, P. M. and Fleming, T. R. (1990),
+Martingale-based residuals for survival models, *Biometrika* 77, 147-160.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first
+from featly.base import Problem, Ranker, Ranking, rank_by_merit
+from featly.basics.typing import FloatArray
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import Moments
+from featly.core.sources import Comoments, Moments, Source
 from featly.core.stats.tails import f_tail, false_discovery_rates
+from featly.problem.target import Classes
 from featly.table.schema import Schema
 
 __all__ = ["FTest"]
 
 
 class FTest(Ranker):
-    r"""Rank columns by the F-test of analysis of variance over the classes.
+    r"""Rank columns by the F-test: of analysis of variance over classes, or of regression.
 
     One pass over the table. A missing value is left out of its column's means, so columns differ
     in their degrees of freedom. The score is therefore the evidence :math:`-\log_{10} p`, which is
     comparable across columns and orders complete columns exactly as F does. Sums are in float64 and
     centred before they are squared. So float32 data with a large offset is exact, where
     scikit-learn's ``f_classif`` returns negative values.
+
+    If the target holds numbers, F is that of a linear regression on the column, as in
+    ``f_regression``; for survival times, on the column's relation to their martingale residuals,
+    which for a column of two levels is close to the log-rank test.
 
     Parameters
     ----------
@@ -55,7 +72,8 @@ class FTest(Ranker):
         F; infinite if a column is constant within each class but not overall, 0 if it is constant
         or has too few values for a test.
     p_value_ : float array of shape (n_features,)
-        Probability of an F at least as large if the class means are equal.
+        Probability of an F at least as large if the class means are equal, or the column and the
+        number of a row are unrelated.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg: the false discovery rate of selecting all columns up to this one.
     order_, ranking_, scores_, support_, kinds_, classes_
@@ -96,6 +114,7 @@ class FTest(Ranker):
     _on_device = True
     _takes_bytes = True
     _missing = True
+    _targets = ("classes", "numbers", "survival")
 
     def __init__(
         self,
@@ -113,24 +132,61 @@ class FTest(Ranker):
         self.memory_limit = memory_limit
 
     def _rank(self, problem: Problem) -> Ranking:
-        moments = problem.moments(by_class=True)
+        statistic, d1, d2 = f_of_target(problem)
 
-        def test_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            statistic, d1, d2 = f_statistic(moments.columns(*block))
-            return statistic, *f_tail(statistic, d1, d2)
+        def test_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+            part = slice(*block)
+            return f_tail(statistic[part], d1[part], d2[part])
 
         parts = run_blocks(test_block, split(problem.source.n_features, 4096), self.n_jobs)
-        statistic, p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
-        order = best_first(evidence)
-        return Ranking(
-            order=keep_first(order, problem.columns.keep),
-            scores=evidence,
+        p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return rank_by_merit(
+            problem.preference,
+            evidence,
             extra={
                 "statistic": statistic,
                 "p_value": p,
-                "q_value": false_discovery_rates(p, order),
+                "q_value": false_discovery_rates(p, best_first(evidence)),
             },
         )
+
+
+def f_of_target(
+    problem: Problem, source: Source | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return F of every column and its degrees of freedom, for any kind of target.
+
+    `source` has the columns in place of those of the problem, such as their ranks.
+    """
+    problem = problem if source is None else replace(problem, source=source)
+    if isinstance(problem.target, Classes):
+        moments = problem.moments(by_class=True)
+        blocks = split(problem.source.n_features, 4096)
+        parts = run_blocks(
+            lambda block: f_statistic(moments.columns(*block)), blocks, problem.source.n_jobs
+        )
+        statistic, d1, d2 = (np.concatenate(values) for values in zip(*parts, strict=True))
+        return statistic, d1, d2
+    return f_of_regression(problem.comoments(problem.target.influence()[:, 0]))
+
+
+def f_of_regression(comoments: Comoments) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return F of every column and its degrees of freedom, from moments with a variable.
+
+    Where a column or the variable is constant, or fewer than three values are left, F is 0 with one
+    degree of freedom each.
+    """
+    n, m2_h = comoments.count, comoments.m2_h
+    testable = (n > 2) & (comoments.m2 > 0) & (m2_h > 0)
+    explained = comoments.product**2 / np.where(testable, comoments.m2, 1.0)
+    residual = m2_h - explained
+    # what is left of an exact line is rounding
+    residual[residual <= n * np.finfo(np.float64).eps * m2_h] = 0.0
+    d2 = np.where(testable, n - 2, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = explained / (residual / d2)
+    statistic[(comoments.product == 0) | ~testable] = 0.0
+    return statistic, np.ones(len(n)), d2
 
 
 def f_statistic(moments: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Selection, keep_first
+from featly.base import Problem, Selection
 from featly.basics.errors import ParameterError
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.codes import Codes
@@ -114,16 +114,17 @@ class FCBF(CountingSelector):
             raise ParameterError(f"threshold={threshold!r}: give a number from 0 to below 1")
 
     def _select(self, problem: Problem) -> Selection:
-        codes, keep = self._codes(problem), problem.columns.keep
+        codes, keep = self._codes(problem), problem.preference.keep
         spread = self.missing == "spread"
-        with_class = uncertainty(codes, problem.y + 1, len(problem.classes), spread=spread)
+        groups = problem.target.groups()
+        with_class = uncertainty(codes, groups.codes + 1, groups.n_groups, spread=spread)
         order = best_first(with_class)
         above = with_class > self.threshold
         empty = not above.any()
         above[keep] = True
         if not above.any():
             above[order[0]] = True
-        order = keep_first(order[above[order]], keep)
+        order = problem.preference.put_keep_first(order[above[order]])
         chosen, redundant_to = select_predominant(
             codes, with_class, order, len(keep), spread=spread
         )

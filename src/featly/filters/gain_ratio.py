@@ -7,9 +7,8 @@ r"""Information about the class for each bit of a column's own entropy.
 Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106.
 """
 
-from featly.base import Problem, Ranking
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["GainRatio"]
 
@@ -99,5 +98,4 @@ class GainRatio(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = relative_prior(self, problem)
-        return rank_with_prior(problem, self._information(problem).ratio(), prior)
+        return rank_by_merit(problem.preference, self._information(problem).ratio(), shown=True)

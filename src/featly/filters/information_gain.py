@@ -7,9 +7,8 @@ r"""Mutual information of a column with the class, in bits.
 Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106.
 """
 
-from featly.base import Problem, Ranking
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["InformationGain"]
 
@@ -100,5 +99,4 @@ class InformationGain(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = relative_prior(self, problem)
-        return rank_with_prior(problem, self._information(problem).gain(), prior)
+        return rank_by_merit(problem.preference, self._information(problem).gain(), shown=True)

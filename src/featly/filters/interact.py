@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Selection, keep_first
+from featly.base import Problem, Selection
 from featly.basics.errors import ParameterError
 from featly.core.counts.consistency import contributions
 from featly.core.counts.uncertainty import uncertainty
@@ -119,12 +119,12 @@ class Interact(CountingSelector):
             raise ParameterError(f"threshold={threshold!r}: give a number between 0 and 1")
 
     def _select(self, problem: Problem) -> Selection:
-        codes, keep, y = self._codes(problem), problem.columns.keep, problem.y
-        n_classes = len(problem.classes)
-        with_class = uncertainty(codes, y + 1, n_classes, spread=self.missing == "spread")
-        order = keep_first(best_first(with_class), keep)
+        codes, (y, n_groups) = self._codes(problem), problem.target.groups()
+        with_class = uncertainty(codes, y + 1, n_groups, spread=self.missing == "spread")
+        order = problem.preference.put_keep_first(best_first(with_class))
+        n_kept = len(problem.preference.keep)
         stays, lost, inconsistent = contributions(
-            codes, y, n_classes, order, len(keep), self.threshold * len(y)
+            codes, y, n_groups, order, n_kept, self.threshold * len(y)
         )
         empty = not stays.any()
         if empty:

@@ -8,9 +8,8 @@ Lewis, D. D. (1992), Feature selection and feature extraction for text categoriz
 Natural Language*, 212-217.
 """
 
-from featly.base import Problem, Ranking
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["MIM"]
 
@@ -97,5 +96,4 @@ class MIM(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = relative_prior(self, problem)
-        return rank_with_prior(problem, self._information(problem).gain(), prior)
+        return rank_by_merit(problem.preference, self._information(problem).gain(), shown=True)

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
+from featly.base import Problem, Ranker, Ranking, keep_first, rank_by_merit, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
-from featly.core.ranking.ordering import apply_prior, best_first
+from featly.core.ranking.ordering import best_first
+from featly.core.ranking.preference import Preference
 from featly.core.sources import StreamedSource
 from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
-from featly.filters.favouring import relative_prior
 from featly.table.schema import Schema
 
 __all__ = ["MonotoneDependence"]
@@ -191,7 +191,7 @@ class MonotoneDependence(Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # raises an error on infinite values
-        source, keep, prior = problem.source, problem.columns.keep, relative_prior(self, problem)
+        source, preference = problem.source, problem.preference
         if self.trade_off and isinstance(source, StreamedSource):
             size = coded_bytes(source)
             if size > source.memory:
@@ -200,19 +200,18 @@ class MonotoneDependence(Ranker):
                     f"limit of {format_bytes(source.memory)}: give a larger memory_limit, or "
                     "trade_off=0, which needs no ranks in memory"
                 )
-        relevance = class_dependence(source, problem.y, len(problem.classes), self.n_jobs)
+        relevance = class_dependence(source, *problem.classes.groups(), self.n_jobs)
         with progress_bar(self.verbose, "Monotone dependence", unit="columns") as progress:
             if self.trade_off == 0:
                 if progress is not None:
                     progress(source.n_features, source.n_features)
-                scores = apply_prior(relevance, prior)
-                return Ranking(
-                    order=keep_first(best_first(scores), keep),
-                    scores=scores,
+                return rank_by_merit(
+                    preference,
+                    relevance,
                     extra={"relevance": relevance},
                     attributes={"interrupted": False},
                 )
-            search = _Search(relevance, float(self.trade_off), keep, prior)
+            search = _Search(relevance, float(self.trade_off), preference)
             stopped = self._search(problem, search, progress)
         ranking = search.ranking(stopped)
         if stopped:
@@ -248,11 +247,10 @@ class _Search:
         self,
         relevance: np.ndarray,
         trade_off: float,
-        keep: np.ndarray,
-        prior: np.ndarray | None,
+        preference: Preference,
     ) -> None:
-        self.relevance, self.trade_off, self.keep = relevance, trade_off, np.sort(keep)
-        self.prior = prior
+        self.relevance, self.trade_off, self.keep = relevance, trade_off, np.sort(preference.keep)
+        self.preference = preference
         self.redundancy = np.zeros(len(relevance))
         self.chosen: list[int] = []
         self._total = np.zeros(len(relevance))
@@ -261,8 +259,7 @@ class _Search:
     def set_aside(self, constant: np.ndarray) -> None:
         """Give constant columns the smallest criterion, whatever their prior."""
         self.redundancy[constant] = 1.0
-        if self.prior is not None:
-            self.prior[constant] = 1.0
+        self.preference = self.preference.without_prior(constant)
 
     def unchosen(self, among: np.ndarray) -> np.ndarray:
         """Return the columns of a mask that are not chosen."""
@@ -285,9 +282,9 @@ class _Search:
     def _criterion_share(self) -> np.ndarray:
         """Return the criterion, shifted and scaled to [0, 1]; a prior may lead out of it."""
         better = self.relevance + self.trade_off * (1 - self.redundancy)
-        if self.prior is not None:
+        if self.preference.changes_merit:
             criterion = better - self.trade_off
-            better += apply_prior(criterion, self.prior) - criterion  # 0 where the prior is 1
+            better += self.preference.apply(criterion) - criterion  # 0 where the prior is 1
         return np.rint(better / (1 + self.trade_off) * GRID) / GRID
 
     def ranking(self, stopped: bool) -> Ranking:
@@ -295,8 +292,12 @@ class _Search:
         scores = self._criterion_share()
         unchosen = np.flatnonzero(self._free)
         unchosen = keep_first(unchosen[best_first(scores[unchosen])], self.keep)
-        if self.prior is not None:
-            scores *= (1 + self.trade_off) / (self.prior.max() + self.trade_off)
+        preference = self.preference
+        if preference.has_cost:  # which may be any number: one below that of a choice
+            scores = (scores - scores.min()) / max(float(np.ptp(scores)), 1.0)
+        elif preference.changes_merit:
+            largest = preference.apply(np.ones(len(scores))).max()
+            scores *= (1 + self.trade_off) / (largest + self.trade_off)
         scores[self.chosen] += np.arange(len(self.chosen), 0, -1)
         return Ranking(
             order=np.concatenate([np.array(self.chosen, np.int64), unchosen]),

@@ -12,6 +12,7 @@ Machine Intelligence* 27, 1226-1238.
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.stats.correlations import Correlations, mid_ranks
 from featly.filters._greedy import GreedyInformation, greedy_ranking
-from featly.filters.f_test import f_statistic
+from featly.filters.f_test import f_of_target
 from featly.registry import methods_that, suggested
 from featly.table.schema import Columns, Schema
 
@@ -229,12 +230,12 @@ class MRMR(GreedyInformation):
     def _rank(self, problem: Problem) -> Ranking:
         if self.measure == "information":
             return super()._rank(problem)
-        moments = problem.moments(by_class=True)  # raises an error on infinite values
+        f_of_columns = f_of_target(problem)[0]  # raises an error on infinite values
         source = problem.source
         if self.measure == "rank":
             source = mid_ranks(source)
-            moments = source.moments(problem.y, len(problem.classes))
-        relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
+            f_of_columns = f_of_target(replace(problem, target=problem.target.ranked()), source)[0]
+        relevance = np.minimum(f_of_columns, MOST_RELEVANCE)
         terms = Correlations(source, source.moments(), round_scores(relevance))
         return greedy_ranking(self, problem, self._criterion(terms), relevance)
 

@@ -38,7 +38,7 @@ from featly.core.ranking.ordering import best_first
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
 from featly.filters._counting import cut_rule_from
-from featly.filters.f_test import f_statistic
+from featly.filters.f_test import f_of_target
 from featly.table.schema import Schema
 
 __all__ = ["RedundancyFilter"]
@@ -178,6 +178,7 @@ class RedundancyFilter(SubsetSelector):
     _missing = True
     _streams = True
     _on_device = True
+    _targets = ("classes", "numbers", "survival")
     _kinds = _KindsByMeasure()
 
     def __init__(
@@ -278,14 +279,14 @@ class RedundancyFilter(SubsetSelector):
             assert codes is not None
             return self._select_groups(problem, codes)
         if self._relevance() == "f" or self._measure() != "information":
-            moments = problem.moments(by_class=True)  # raises an error on infinite values
+            f_of_columns = f_of_target(problem)[0]  # raises an error on infinite values
         if self._relevance() == "information":
             assert codes is not None
-            tables = codes.tables(problem.y, len(problem.classes))
+            tables = codes.tables(*problem.target.groups())
             relevance = class_information(tables, codes.n_rows, self.n_jobs).gain()
         else:
-            relevance = np.minimum(f_statistic(moments)[0], MOST_RELEVANCE)
-        order = keep_first(best_first(relevance), problem.columns.keep)
+            relevance = np.minimum(f_of_columns, MOST_RELEVANCE)
+        order = problem.preference.put_keep_first(best_first(relevance))
         comparison = self._compare_pairs(problem, codes, order)
         return _build_selection(problem.columns.names, order, relevance, *comparison)
 
@@ -298,7 +299,7 @@ class RedundancyFilter(SubsetSelector):
         source, resources = problem.source, problem.resources
         ranks = self._measure() == "spearman"
         counts_levels = self._measure() == "information"
-        n_fixed = len(problem.columns.keep)
+        n_fixed = len(problem.preference.keep)
         with progress_bar(self.verbose, type(self).__name__, "tiles") as progress:
 
             def search_on_device(backend: Any) -> Comparison:
@@ -344,7 +345,8 @@ class RedundancyFilter(SubsetSelector):
             return search_on_cpu()
 
     def _select_groups(self, problem: Problem, codes: Codes) -> Selection:
-        with_class = uncertainty(codes, problem.y + 1, len(problem.classes))
+        groups = problem.target.groups()
+        with_class = uncertainty(codes, groups.codes + 1, groups.n_groups)
         order = best_first(with_class)
         least, p = self.least_relevance, len(order)
         if least is None:
@@ -352,7 +354,7 @@ class RedundancyFilter(SubsetSelector):
             least = float(with_class[order[min(rank, p) - 1]])
         above = with_class > least
         empty = not above.any()
-        keep = problem.columns.keep
+        keep = problem.preference.keep
         above[keep] = True
         if not above.any():
             above[order[0]] = True

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, stop_with
+from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.typing import IntArray
 from featly.core.relief.relief import Nearest, Rule, relief_weights
-from featly.filters.favouring import rank_with_prior, relative_prior
 from featly.table.schema import Schema
 
 __all__ = ["NeighbourRanker", "ReliefF"]
@@ -89,7 +88,6 @@ class NeighbourRanker(Ranker):
         return min(n_sampled, n_rows) * super()._operations(n_rows, n_features)
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = relative_prior(self, problem)
         problem.moments()  # raises an error on infinite values
         weights: Any = relief_weights
         if problem.on_device:
@@ -97,8 +95,7 @@ class NeighbourRanker(Ranker):
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
             relief_result = weights(
                 problem.source,
-                problem.y,
-                len(problem.classes),
+                *problem.classes.groups(),
                 self._rule(),
                 sample=self._sample(problem.source.n_rows),
                 missing=self.missing,
@@ -106,7 +103,9 @@ class NeighbourRanker(Ranker):
                 progress=progress,
             )
         attributes = {"n_rows_used": relief_result.n_rows, "interrupted": relief_result.interrupted}
-        ranking = rank_with_prior(problem, relief_result.weights, prior, attributes)
+        ranking = rank_by_merit(
+            problem.preference, relief_result.weights, attributes=attributes, shown=True
+        )
         if relief_result.interrupted:
             raise stop_with(ranking)
         return ranking

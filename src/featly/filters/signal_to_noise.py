@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first
-from featly.core.ranking.ordering import apply_prior, best_first, round_scores
+from featly.base import Problem, Ranker, Ranking, rank_by_merit
+from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
-from featly.filters.favouring import relative_prior
 from featly.table.schema import Schema
 
 __all__ = ["SignalToNoise"]
@@ -125,18 +124,17 @@ class SignalToNoise(Ranker):
         self.memory_limit = memory_limit
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior, moments = relative_prior(self, problem), problem.moments(by_class=True)
+        moments, labels = problem.moments(by_class=True), problem.classes.labels
 
         def compute_ratios(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             return signal_to_noise(moments.columns(*block))
 
         parts = run_blocks(compute_ratios, split(problem.source.n_features, 4096), self.n_jobs)
         statistic, marked = (np.concatenate(values) for values in zip(*parts, strict=True))
-        scores = apply_prior(np.abs(statistic), prior)
-        return Ranking(
-            order=keep_first(best_first(scores), problem.columns.keep),
-            scores=scores,
-            extra={"statistic": statistic, "marked_class": problem.classes[marked]},
+        return rank_by_merit(
+            problem.preference,
+            np.abs(statistic),
+            extra={"statistic": statistic, "marked_class": labels[marked]},
         )
 
 

@@ -8,9 +8,8 @@ Press, W. H. et al. (1988), *Numerical Recipes in C*, section 14.4. (The book of
 prints it without the 2 as eq. 2.6.)
 """
 
-from featly.base import Problem, Ranking
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.filters._counting import CountingRanker
-from featly.filters.favouring import rank_with_prior, relative_prior
 
 __all__ = ["SymmetricUncertainty"]
 
@@ -101,5 +100,6 @@ class SymmetricUncertainty(CountingRanker):
     _uses = ("keep", "prior")
 
     def _rank(self, problem: Problem) -> Ranking:
-        prior = relative_prior(self, problem)
-        return rank_with_prior(problem, self._information(problem).uncertainty(), prior)
+        return rank_by_merit(
+            problem.preference, self._information(problem).uncertainty(), shown=True
+        )

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
+from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.progress import progress_bar
@@ -197,18 +197,17 @@ class UnivariateTest(Ranker):
     def _rank(self, problem: Problem) -> Ranking:
         with progress_bar(self.verbose, "Tests", unit="columns") as progress:
             tests = column_tests(problem, **self._choices(), n_jobs=self.n_jobs, progress=progress)
-        order = tests.order()
-        ranking = Ranking(
-            order=keep_first(order, problem.columns.keep),
-            scores=tests.score,
+        ranking = rank_by_merit(
+            problem.preference,
+            tests.score,
             extra={
                 "statistic": tests.statistic,
                 "p_value": tests.p_value,
-                "q_value": false_discovery_rates(tests.p_value, order),
+                "q_value": false_discovery_rates(tests.p_value, tests.order()),
                 "test": tests.test,
             },
             attributes={"tie_break": tests.tie_break, "interrupted": tests.interrupted},
-            tie_keys=(tests.score, tests.tie_break),
+            tie_break=tests.tie_break,
         )
         if tests.interrupted:
             raise stop_with(ranking)
@@ -271,11 +270,12 @@ def column_tests(
     >>> import numpy as np
     >>> from featly.base import Problem
     >>> from featly.problem.ingest import read
+    >>> from featly.problem.target import Classes
     >>> from featly.table.schema import Schema
     >>> X = np.array([[0.0, 3.1], [1.1, 2.0], [4.0, 2.9], [5.2, 1.8]])
     >>> reading = read(X, Schema())
     >>> y = np.array([0, 0, 1, 1])
-    >>> tests = column_tests(Problem(reading.source, reading.columns, y, np.unique(y)))
+    >>> tests = column_tests(Problem(reading.source, reading.columns, Classes(y, np.unique(y))))
     >>> tests.order().tolist(), tests.test.tolist()
     ([0, 1], ['welch t', 'welch t'])
     """
@@ -330,7 +330,7 @@ def _take_columns(moments: Moments, columns: np.ndarray) -> Moments:
 # ---- numbers --------------------------------------------------------------------------------
 def _compare_ranks(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> tuple[Any, ...]:
     source = problem.source.view(columns)
-    statistic, freedom = kruskal_wallis(source, problem.y, len(problem.classes), n_jobs)
+    statistic, freedom = kruskal_wallis(source, *problem.classes.groups(), n_jobs)
     return "kruskal-wallis", statistic, *chi2_tail(statistic, freedom)
 
 
@@ -404,10 +404,8 @@ def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> 
     def count_part(part: Any, positions: Any) -> tuple[np.ndarray, Tables]:
         assert isinstance(part, DenseSource)  # only a DenseSource has categorical columns
         sizes, rows = np.diff(part.atoms), part.place
-        class_options = (problem.y, len(problem.classes), n_jobs)
-        return np.arange(len(columns))[positions], count_tables(
-            part.codes, rows, sizes, *class_options
-        )
+        tables = count_tables(part.codes, rows, sizes, *problem.classes.groups(), n_jobs)
+        return np.arange(len(columns))[positions], tables
 
     counted_parts = problem.source.view(columns).each(count_part)
     if len(counted_parts) == 1:
@@ -417,7 +415,7 @@ def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> 
              for a, b in itertools.pairwise(tables.start)]  # fmt: skip
     parts = [parts[k] for k in order]
     start = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    return Tables(np.concatenate(parts), start, len(problem.classes))
+    return Tables(np.concatenate(parts), start, problem.classes.count)
 
 
 def _compare_levels(

@@ -19,6 +19,7 @@ ORDERS = ("rank", "selected")  # columns of a ranking, of which one is needed
 TRUE = ("true", "1")
 PARTS = {
     "target": str,
+    "target_kind": str,
     "drop": list,
     "categorical": list,
     "continuous": list,

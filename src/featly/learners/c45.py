@@ -31,7 +31,7 @@ from featly.core.trees.c45 import (
 from featly.core.trees.c45_codes import code_numbers
 from featly.learners.tree_text import Rule, TreeWords, tree_rules, tree_text
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["C45"]
@@ -189,7 +189,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         X, y, weight = _drop_zero_weights(X, y, sample_weight)
         reader = MixedReader(self.schema)
         mixed = reader.fit(X, self)
-        labels, classes = read_target(y, mixed.n_rows, type(self).__name__, many_classes=True)
+        labels, classes = read_classes(y, mixed.n_rows, type(self).__name__)
         if weight is None:
             weight = np.ones(mixed.n_rows)
         elif weight.sum() < 1 + TIE and mixed.n_rows >= 4 * self.min_rows:

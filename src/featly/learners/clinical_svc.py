@@ -28,7 +28,8 @@ from featly.kernels.positions import Positions
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
 from featly.problem.ingest_rows import MixedColumns
-from featly.problem.problem import read_target, row_prices
+from featly.problem.problem import row_prices
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["ClinicalSVC"]
@@ -128,7 +129,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         z = positions.fit(X, self)
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema, n_jobs=self.n_jobs)
         kernel.adopt(positions, z, self)
-        codes, self.classes_ = read_target(y, z.shape[1], type(self).__name__, many_classes=True)
+        codes, self.classes_ = read_classes(y, z.shape[1], type(self).__name__)
         prices = row_prices(self.C, self.class_weight, codes, self.classes_)
         machines = pair_machines(codes, len(self.classes_), prices)
         with single_threaded_blas():
@@ -209,7 +210,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         z = positions.fit(X, owner)
         test_z = positions.locate(X_test, owner)
         sizes = check_sizes(sizes, len(z))
-        codes, classes = read_target(y, z.shape[1], type(self).__name__, many_classes=True)
+        codes, classes = read_classes(y, z.shape[1], type(self).__name__)
         prices = row_prices(self.C, self.class_weight, codes, classes)
         machines = pair_machines(codes, len(classes), prices)
         weights = self._path_weights(positions, z, owner)

@@ -26,7 +26,7 @@ from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import n_threads, run_blocks, split
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["HEOMNeighbors"]
@@ -123,7 +123,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         self._check_parameters()
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
-        self._y, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        self._y, self.classes_ = read_classes(y, rows.n_rows, type(self).__name__)
         self._reader, self._training = reader, _Training(reader, rows)
         return self
 
@@ -235,7 +235,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         rows = reader.fit(X, owner)
         training, other = _Training(reader, rows), reader.read(X_test, owner)
         sizes = check_sizes(sizes, reader.n_features)
-        codes, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        codes, classes = read_classes(y, rows.n_rows, type(self).__name__)
         wins = self._count_votes(training, codes, len(classes), training.cells_of(other), sizes)[1]
         return classes[wins.argmax(axis=2)]
 

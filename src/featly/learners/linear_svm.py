@@ -23,7 +23,8 @@ from featly.learners.encoding import Encoder
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
 from featly.problem.ingest_rows import MixedColumns
-from featly.problem.problem import read_target, row_prices
+from featly.problem.problem import row_prices
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["LinearSVM"]
@@ -119,7 +120,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         self.n_features_in_ = encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
-        codes, self.classes_ = read_target(y, len(Z), type(self).__name__, many_classes=True)
+        codes, self.classes_ = read_classes(y, len(Z), type(self).__name__)
         machines = self._machines(codes, self.classes_)
         with single_threaded_blas():
             kernel = _Kernel(Z, Z[:0])
@@ -197,7 +198,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z, other = encoder.fit_transform(X), encoder.transform(X_test)
         sizes = check_sizes(sizes, encoder.n_features_in_)
-        codes, classes = read_target(y, len(Z), type(self).__name__, many_classes=True)
+        codes, classes = read_classes(y, len(Z), type(self).__name__)
         machines = self._machines(codes, classes)
         predictions = np.empty((len(sizes), len(other)), np.int64)
         duality_gaps = np.empty((len(sizes), len(machines)))

@@ -25,7 +25,7 @@ from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["MixedNaiveBayes"]
@@ -121,7 +121,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         self._check_parameters()
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
-        codes, self.classes_ = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        codes, self.classes_ = read_classes(y, rows.n_rows, type(self).__name__)
         self.class_prior_: FloatArray = self._check_priors(codes, len(self.classes_))
         self._reader, self._columns = reader, self._learn_columns(reader, rows, codes)
         return self
@@ -220,7 +220,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         rows = reader.fit(X, owner)
         other = reader.read(X_test, owner)
         sizes = check_sizes(sizes, reader.n_features)
-        codes, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        codes, classes = read_classes(y, rows.n_rows, type(self).__name__)
         priors = self._check_priors(codes, len(classes))
         totals = self._learn_columns(reader, rows, codes).totals(other, priors, sizes)
         return classes[np.array([_find_likeliest(total).argmax(axis=1) for total in totals])]

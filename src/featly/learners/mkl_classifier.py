@@ -35,7 +35,8 @@ from featly.learners.kernel_machines import (
 )
 from featly.learners.one_vs_one import decision_values, winning_classes
 from featly.learners.platt import couple_pairs, platt
-from featly.problem.problem import read_target, row_prices
+from featly.problem.problem import row_prices
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["MKLClassifier"]
@@ -194,7 +195,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         source = self._read(X)
-        codes, self.classes_ = read_target(y, source.n_rows, type(self).__name__, many_classes=True)
+        codes, self.classes_ = read_classes(y, source.n_rows, type(self).__name__)
         C = row_prices(self.C, self.class_weight, codes, self.classes_)
         machines, sigmoids = [], []
         with single_threaded_blas():

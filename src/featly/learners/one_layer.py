@@ -35,7 +35,7 @@ from featly.learners.encoded_rows import EncodedRows
 from featly.learners.one_vs_one import check_sizes, winning_classes
 from featly.learners.proximal_svc import stack_weights
 from featly.problem.ingest_rows import MixedColumns
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.frames import values_of
 from featly.table.schema import Schema
 
@@ -380,7 +380,7 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         return float(height), float(self.alpha / slope**2)
 
     def _target(self, y: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
-        return read_target(y, n_rows, type(self).__name__, many_classes=True)
+        return read_classes(y, n_rows, type(self).__name__)
 
     def _sort_classes(self, labels: Any) -> AnyArray:
         """Return all classes, sorted."""

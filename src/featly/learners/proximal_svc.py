@@ -23,7 +23,8 @@ from featly.core.models.least_squares_tables import BlockTable, Table
 from featly.learners.encoded_rows import EncodedRows
 from featly.learners.one_vs_one import check_sizes, winning_classes
 from featly.problem.ingest_rows import MixedColumns
-from featly.problem.problem import read_target, row_prices
+from featly.problem.problem import row_prices
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["ProximalSVC"]
@@ -298,7 +299,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
                 f"X has {n_rows} rows: kernel='gaussian' solves a system with an unknown a row, up "
                 f"to {LARGEST_SYSTEM}. Take a sample of the rows, or kernel='linear'"
             )
-        return read_target(y, n_rows, type(self).__name__, many_classes=True)
+        return read_classes(y, n_rows, type(self).__name__)
 
     def _width(self, squares: "_Distances") -> float:
         if self.width is not None:

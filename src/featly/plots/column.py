@@ -30,7 +30,7 @@ from featly.plots.canvas import (
     spread,
     text_width,
 )
-from featly.plots.columns import Column, jitter, open_columns, quantiles, read_classes
+from featly.plots.columns import Column, jitter, open_columns, quantiles, read_class_names
 
 __all__ = ["plot_column"]
 
@@ -89,7 +89,7 @@ def plot_column(
     """
     import_matplotlib("plot_column")
     column = open_columns(X, [feature], schema, "plot_column")[0]
-    codes, classes = read_classes(y, len(column.values), "plot_column")
+    codes, classes = read_class_names(y, len(column.values), "plot_column")
     individuals = check_bool("individuals", individuals)
     if column.levels is None:
         return _draw_boxes(column, codes, classes, individuals, ax)

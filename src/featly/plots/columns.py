@@ -10,11 +10,11 @@ from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.plots import table_columns
 from featly.plots.canvas import shown_names
 from featly.plots.table_columns import open_any, read_column
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
-__all__ = ["Column", "jitter", "open_columns", "quantiles", "read_classes"]
+__all__ = ["Column", "jitter", "open_columns", "quantiles", "read_class_names"]
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def open_columns(X: Any, features: list[Any], schema: Any, function: str) -> lis
     return drawn_columns
 
 
-def read_classes(y: Any, n_rows: int, function: str) -> tuple[IntArray, list[str]]:
+def read_class_names(y: Any, n_rows: int, function: str) -> tuple[IntArray, list[str]]:
     """Return the class of every row as a position, and the classes as they are drawn."""
-    codes, classes = read_target(y, n_rows, function, many_classes=True)
+    codes, classes = read_classes(y, n_rows, function)
     return codes, shown_names(classes.tolist(), 24)
 
 

@@ -25,7 +25,7 @@ from featly.plots.canvas import (
     shown_names,
     text_width,
 )
-from featly.plots.columns import Column, jitter, open_columns, quantiles, read_classes
+from featly.plots.columns import Column, jitter, open_columns, quantiles, read_class_names
 
 __all__ = ["plot_scatter"]
 
@@ -90,7 +90,7 @@ def plot_scatter(
     if isinstance(features, str) or not hasattr(features, "__len__") or len(features) != 2:
         raise ParameterError(f"features={features!r}: give two columns, such as ['age', 'crp']")
     pair = open_columns(X, list(features), schema, "plot_scatter")
-    codes, classes = read_classes(y, len(pair[0].values), "plot_scatter")
+    codes, classes = read_class_names(y, len(pair[0].values), "plot_scatter")
     names = shown_names([column.name for column in pair])
     as_counts = not individuals and all(column.levels is not None for column in pair)
     groups = [] if individuals or as_counts else _groups(pair, codes, len(classes))

@@ -23,7 +23,7 @@ from featly.core.sources import CSCSource, DenseSource, Source
 from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
 from featly.problem.ingest import read
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.frames import (
     ArrayTable,
     frame_of,
@@ -105,7 +105,7 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         labels, n_classes = None, 0
         if rule.is_supervised:
             name = type(self).__name__
-            labels, classes = read_target(y, source.n_rows, name, many_classes=True)
+            labels, classes = read_classes(y, source.n_rows, name)
             n_classes = len(classes)
         cuts = learn_cuts(source, labels, n_classes, rule, self.n_jobs)
         self._set_cuts(cuts)

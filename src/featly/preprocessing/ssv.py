@@ -18,7 +18,7 @@ from featly.basics.estimators import BaseEstimator, OneToOneFeatureMixin, Transf
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.trees.ssv import order_levels
 from featly.problem.ingest_rows import MixedColumns, MixedReader
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.table.schema import Schema
 
 __all__ = ["SSVEncoder"]
@@ -125,7 +125,7 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         depth = self._depth()
         self._reader = MixedReader(self.schema)
         rows = self._reader.fit(X, self)
-        labels, classes = read_target(y, rows.n_rows, type(self).__name__, many_classes=True)
+        labels, classes = read_classes(y, rows.n_rows, type(self).__name__)
         # code 0, a missing value, is a level only in columns that have it
         has_missing = (rows.codes == 0).any(axis=1)
         codes = rows.codes - ~has_missing[:, None]

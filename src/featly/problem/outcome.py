@@ -5,7 +5,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Ranking", "Selection", "StoppedError", "stop_with"]
+from featly.basics.typing import FloatArray
+from featly.core.ranking.ordering import best_first
+from featly.core.ranking.preference import Preference
+
+__all__ = ["Ranking", "Selection", "StoppedError", "rank_by_merit", "stop_with"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,39 @@ class Selection:
     order: np.ndarray
     extra: dict[str, np.ndarray] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
+
+
+def rank_by_merit(
+    preference: Preference,
+    merit: FloatArray,
+    *,
+    extra: dict[str, np.ndarray] | None = None,
+    attributes: dict[str, Any] | None = None,
+    tie_break: FloatArray | None = None,
+    shown: bool = False,
+) -> Ranking:
+    """Rank columns by their merit and what the user prefers, the columns to keep first.
+
+    Columns of equal score go by `tie_break`, then by position.
+    With `shown`, the merit is the attribute `relevance_`; where a preference changes it, also a
+    column of ``table()``, since it is not the score.
+    """
+    scores, extra, attributes = preference.apply(merit), dict(extra or {}), dict(attributes or {})
+    if shown:
+        (extra if preference.changes_merit else attributes)["relevance"] = merit
+    tie_keys: tuple[np.ndarray, ...] = ()
+    if tie_break is None:
+        order = best_first(scores)
+    else:
+        first, tie_keys = best_first(tie_break), (scores, tie_break)
+        order = first[best_first(scores[first])]
+    return Ranking(
+        order=preference.put_keep_first(order),
+        scores=scores,
+        extra=extra,
+        attributes=attributes,
+        tie_keys=tie_keys,
+    )
 
 
 class StoppedError(Exception):

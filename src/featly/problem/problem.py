@@ -9,24 +9,31 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import column_or_1d
 
-from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.resources import Resources, format_bytes
-from featly.basics.typing import AnyArray
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes, DenseCodes, SparseCodes
 from featly.core.counts.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
 from featly.core.counts.streamed_codes import InfiniteError, StreamedCodes
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.greedy.cache import cache_key
+from featly.core.ranking.preference import Preference
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import CSCSource, DenseSource, Moments, Source, StreamedSource
+from featly.core.sources import (
+    Comoments,
+    CSCSource,
+    DenseSource,
+    Moments,
+    Source,
+    StreamedSource,
+)
+from featly.problem.target import Classes, Target
 from featly.registry import methods_that, suggested
-from featly.table.frames import is_missing, values_of
 from featly.table.schema import Columns
 
-__all__ = ["Problem", "read_target", "row_prices"]
+__all__ = ["Problem", "row_prices"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,10 @@ class Problem:
     source : Source
     columns : Columns
         Names, kinds and the rest of the schema, an entry for every column.
-    y : int64 array
-        Class of every row, as a position in `classes`.
-    classes : array
-        The labels, sorted.
+    target : Target
+        The outcome of every row.
+    preference : Preference
+        What the user wants of the columns, as far as the method uses it.
     rows : int64 array or None
         Positions of the rows in the user's table, if they are only some of it.
     resources : Resources
@@ -54,27 +61,39 @@ class Problem:
 
     source: Source
     columns: Columns
-    y: np.ndarray
-    classes: np.ndarray
+    target: Target
+    preference: Preference = field(default_factory=Preference)
     rows: np.ndarray | None = None
     resources: Resources = field(default_factory=Resources)
     on_device: bool = False
     stored: Any = None
 
+    @property
+    def classes(self) -> Classes:
+        """The target of a method for classes only."""
+        assert isinstance(self.target, Classes)
+        return self.target
+
+    def take(
+        self, rows: IntArray, n_jobs: int | None = None, target: Target | None = None
+    ) -> "Problem":
+        """Return the problem of some rows, which are copied; with another target of those rows."""
+        return replace(
+            self,
+            source=self.source.take_rows(rows, n_jobs),
+            target=self.target.take(rows) if target is None else target,
+            rows=rows if self.rows is None else self.rows[rows],
+        )
+
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
-        """Return the problem of two classes, by positions in `classes`; their rows are copied."""
-        rows = np.flatnonzero((self.y == first) | (self.y == second))
-        y = (self.y[rows] == second).astype(np.int64)
-        source, classes = self.source.take_rows(rows, n_jobs), self.classes[[first, second]]
-        return replace(self, source=source, y=y, classes=classes, rows=self._original_rows(rows))
+        """Return the problem of two classes, by their positions in the labels."""
+        target, rows = self.classes.pair(first, second)
+        return self.take(rows, n_jobs, target)
 
     def against_rest(self, position: int, n_jobs: int | None = None) -> "Problem":
         """Return the problem of one class (True) against others (False); the table is shared."""
-        y, source = (self.y == position).astype(np.int64), self.source.with_jobs(n_jobs)
-        return replace(self, source=source, y=y, classes=np.array([False, True]))
-
-    def _original_rows(self, rows: np.ndarray) -> np.ndarray:
-        return rows if self.rows is None else self.rows[rows]
+        target, source = self.classes.against_rest(position), self.source.with_jobs(n_jobs)
+        return replace(self, source=source, target=target)
 
     def row(self, position: int) -> int:
         """Return the position of a row in the user's table."""
@@ -154,9 +173,8 @@ class Problem:
         With `complete_for`, the name of a method that needs complete columns, so are missing ones;
         `instead` is a variant of it that does not.
         """
-        moments = (
-            self.source.moments(self.y, len(self.classes)) if by_class else self.source.moments()
-        )
+        groups = self.classes.groups() if by_class else ()
+        moments = self.source.moments(*groups)
         is_infinite = ~np.isfinite(moments.m2).all(axis=0)
         if is_infinite.any():
             raise self._infinite_error(int(np.flatnonzero(is_infinite)[0]))
@@ -164,37 +182,26 @@ class Problem:
             self._require_complete(moments, complete_for, instead)
         return moments
 
-    def prior(self, method: str, most: float = np.inf) -> np.ndarray | None:
-        """Return the prior of every column, divided by the smallest one.
-
-        None where the schema favours no column over another, so that such a prior changes no bit.
-        A prior above `most` is an error: `method` cannot tell columns apart beside it.
-        """
-        prior = self.columns.prior
-        if prior is None or prior.max() == prior.min():
-            return None
-        relative: AnyArray = prior / prior.min()
-        if relative.max() > most:
-            j = int(relative.argmax())
-            raise SchemaError(
-                f"prior of {self.columns.names[j]!r} is {prior[j]:g}, {relative[j]:g} times that "
-                f"of other columns: {method} takes up to {most:g}, beyond which all others are "
-                "lost in rounding. Give less, or `keep` the column to have it for certain"
-            )
-        return relative
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Return moments of the columns with those of h; infinite values are an error."""
+        comoments = self.source.comoments(h)
+        is_infinite = ~(np.isfinite(comoments.m2) & np.isfinite(comoments.product))
+        if is_infinite.any():
+            raise self._infinite_error(int(np.flatnonzero(is_infinite)[0]))
+        return comoments
 
     def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
         """Return the columns as codes: numbers cut by a rule, or levels as they stand."""
         if self.lies_on_device:
             return self.on_host(integers=True).coded(rule, n_jobs)
         if isinstance(self.source, StreamedSource):
-            classes = (self.y, len(self.classes))
-            return StreamedCodes(self.source, rule, *classes, self.column_error, n_jobs)
+            groups = self.target.groups()
+            return StreamedCodes(self.source, rule, *groups, self.column_error, n_jobs)
         if rule is None:
             with self.naming_columns():
                 return whole_codes(self.source, n_jobs)
         self._refuse_infinite(n_jobs)
-        cuts = learn_cuts(self.source, self.y, len(self.classes), rule, n_jobs)
+        cuts = learn_cuts(self.source, *self.target.groups(), rule, n_jobs)
         if isinstance(self.source, CSCSource):
             data, zero, n_levels = cut_sparse(self.source, cuts)
             matrix = self.source.matrix[:, self.source.columns]
@@ -286,74 +293,6 @@ class Problem:
             f"{self.row(row)}{also}: {method} needs complete columns. Fill them in or leave them "
             f"out{advice}"
         )
-
-
-def read_target(
-    y: Any, n_rows: int, method: str, *, many_classes: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class of every row as a number, and the labels.
-
-    Raise DataError for a target that is not one of at least two classes.
-    """
-    if y is None:
-        raise ParameterError(
-            f"{method} requires y to be passed, but the target y is None: give the class of every "
-            "row"
-        )
-    y = values_of(y)
-    if (
-        isinstance(y, list | tuple)
-        and len({isinstance(v, str) for v in y if not is_missing(v)}) > 1
-    ):
-        y = np.array(y, dtype=object)  # NumPy would turn the numbers into text
-    y = column_or_1d(np.asarray(y), warn=True)
-    if len(y) != n_rows:
-        raise DataError(
-            f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
-            "(inconsistent numbers of samples)"
-        )
-    missing = (
-        np.isnan(y)
-        if y.dtype.kind == "f"
-        else np.array([is_missing(v) for v in y], bool)
-        if y.dtype.kind == "O"
-        else np.zeros(len(y), bool)
-    )
-    if missing.any():
-        raise DataError(
-            f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
-            "a class"
-        )
-    if y.dtype.kind == "f" and np.isinf(y).any():
-        raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
-    if y.dtype.kind == "O" and all(isinstance(v, float) for v in y):
-        y = y.astype(np.float64)
-    if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        example = y[np.flatnonzero(y != np.floor(y))[0]]
-        raise DataError(
-            f"y holds real numbers such as {example!s} (Unknown label type: continuous): "
-            f"{method} is for classes; cut y into classes first"
-        )
-    try:
-        classes, labels = np.unique(y, return_inverse=True)
-    except TypeError:
-        raise DataError(
-            "y mixes types that cannot be compared: make all labels text, or all numbers"
-        ) from None
-    if len(classes) < 2:
-        raise DataError(
-            f"y has one class only ({classes.tolist()[0]!r}): at least two classes are needed"
-            if len(classes)
-            else "y is empty"
-        )
-    if len(classes) > 2 and not many_classes:
-        raise DataError(
-            f"y has {len(classes)} classes, {method} ranks for two. Only binary classification "
-            f"is supported here: take one list from all pairs of classes with "
-            f"PairwiseRanker({method}()), use a method for many classes, such as "
-            f"{suggested(methods_that(many_classes=True))}, or select the rows of two classes"
-        )
-    return labels.astype(np.int64), classes
 
 
 def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, ByteArray, IntArray
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.study.identifiers import is_identifier_name, suspect_identifier
 from featly.table.frames import (
     ArrayTable,
@@ -143,7 +143,7 @@ class Dataset:
         if hasattr(X, "shape") and len(X.shape) == 2 and not X.shape[1]:
             raise DataError(f"dataset {name!r} has no column to select from")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        codes, classes = read_target(y, n_rows, f"dataset {name!r}", many_classes=True)
+        codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
         X, columns = _normal_form(X, Schema.of(schema))
         if roles is not None and roles.n_features != len(columns.kinds):
             raise DataError(

@@ -15,7 +15,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, IntArray
-from featly.problem.problem import read_target
+from featly.problem.target import read_classes
 from featly.study.stratification import main_classes
 from featly.table.frames import values_of
 
@@ -100,7 +100,7 @@ class Rows:
         n_rows = len(values)
         if X is not None:
             n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        labels, classes = read_target(values, n_rows, "a study", many_classes=True)
+        labels, classes = read_classes(values, n_rows, "a study")
         if row_groups is None:
             return cls(labels, classes, X=X, official=official)
         groups, group_labels = _read_groups(row_groups, n_rows)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError, SchemaError
-from featly.basics.kinds import CONTINUOUS, KINDS
+from featly.basics.kinds import CONTINUOUS, KINDS, TARGET_KINDS
 from featly.table.frames import (
     ArrayTable,
     DefaultNames,
@@ -54,6 +54,9 @@ class Schema:
         What it costs to measure a column; 0 for those not named.
     column_groups : mapping of group name to sequence of columns
         Columns that come together, such as the values of one laboratory test.
+    target_kind : {"classes", "numbers", "survival"}, optional
+        What the target is, where its values do not say: more than 20 different whole numbers may
+        be classes or numbers.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Schema:
     prior: Mapping[Name, float] = field(default_factory=dict)
     costs: Mapping[Name, float] = field(default_factory=dict)
     column_groups: Mapping[str, Sequence[Name]] = field(default_factory=dict)
+    target_kind: str | None = None
 
     def __post_init__(self) -> None:
         for part in ("categorical", "continuous", "keep"):
@@ -97,6 +101,11 @@ class Schema:
             raise SchemaError("column_groups must map the name of a group to its columns")
         for group, members in self.column_groups.items():
             self._check_columns(f"column_groups[{group!r}]", members)
+        if self.target_kind not in (None, *TARGET_KINDS):
+            raise SchemaError(
+                f"target_kind={self.target_kind!r}: give {', '.join(map(repr, TARGET_KINDS))} or "
+                "None, to see it from the values"
+            )
         kind_of: dict[Name, str] = {}
         for kind in KINDS:
             for name in getattr(self, kind):
@@ -105,10 +114,8 @@ class Schema:
                 kind_of[name] = kind
 
     def __repr__(self) -> str:
-        parts = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self)]
-        stated = [
-            part for part, f in zip(parts, fields(self), strict=True) if len(getattr(self, f.name))
-        ]
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        stated = [f"{name}={value!r}" for name, value in values.items() if value]
         return f"Schema({', '.join(stated)})"
 
     @staticmethod

@@ -597,6 +597,30 @@ def check_unsupported_kinds(estimator: Any) -> None:
 
 
 @_check
+def check_kinds_of_target(estimator: Any) -> None:
+    """A method takes the targets that it says, and names others that take the rest."""
+    table = example(estimator)
+    frame, rng = _frame(table), np.random.default_rng(0)
+    n_rows = len(table.y)
+    values = rng.normal(size=n_rows) + (table.y == "yes")
+    event = np.arange(n_rows) % 3 > 0
+    whole = np.arange(n_rows) + 100
+    times = np.array(list(zip(event, np.exp(values), strict=True)), [("event", "?"), ("time", "f8")])
+    for kind, target in (("numbers", values), ("survival", times)):
+        if kind in estimator._targets:
+            fitted = clone(estimator).fit(frame, target)
+            assert fitted.target_kind_ == kind
+            assert not hasattr(fitted, "classes_"), f"classes_ of a target of {kind}"
+        else:
+            _assert_refuses(estimator, frame, target, kind, "use a method that takes")
+    _assert_refuses(estimator, frame, whole, f"{n_rows} different whole numbers", "target_kind")
+    if "numbers" in estimator._targets:
+        _assert_refuses(estimator, frame, np.full(n_rows, 0.5), "0.5 in every row")
+        declared = clone(estimator).set_params(schema={"target_kind": "numbers"})
+        assert declared.fit(frame, whole).target_kind_ == "numbers"
+
+
+@_check
 def check_bad_input(estimator: Any) -> None:
     """Each mistake raises an error of one line that says what is wrong, where, and what to do."""
     import polars as pl
@@ -615,7 +639,6 @@ def check_bad_input(estimator: Any) -> None:
     _assert_refuses(estimator, frame, y[:-1], str(len(y)), str(len(y) - 1))
     _assert_refuses(estimator, frame, [None, *y[1:]], "row 0")
     _assert_refuses(estimator, frame, np.where(np.arange(len(y)) == 2, np.nan, 1.0), "row 2")
-    _assert_refuses(estimator, frame, np.random.default_rng(0).normal(size=len(y)), "real numbers")
     _assert_refuses(estimator, frame, ["a", 1] * (len(y) // 2), "y mixes")
     _assert_refuses(estimator, frame.head(0), y[:0], "0 sample")
     _assert_refuses(estimator, frame.select([]), y, "0 feature")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, stop_with
+from featly.base import Problem, Ranker, Ranking, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
@@ -183,12 +183,12 @@ class HybridForward(Ranker):
             problem, ordinal="welch", random_state=self.random_state, n_jobs=self.n_jobs
         )
         ranked = tests.order()
-        fold = deal(problem.y, self.n_folds, self.random_state)
+        fold = deal(problem.classes.codes, self.n_folds, self.random_state)
         with progress_bar(self.verbose, "Hybrid forward", unit="columns") as progress:
             search = _Search(problem, self.learner, fold, progress)
             stopped = tests.interrupted
             if not stopped:
-                is_kept = np.isin(ranked, problem.columns.keep)
+                is_kept = np.isin(ranked, problem.preference.keep)
                 try:
                     search.merge(ranked[is_kept], last=False)
                     search.merge(ranked[~is_kept], last=True)
@@ -196,7 +196,7 @@ class HybridForward(Ranker):
                     stopped = True
         p = problem.source.n_features
         # columns to keep come first, even if the search did not reach them
-        unmerged = keep_first(ranked[~np.isin(ranked, search.order)], problem.columns.keep)
+        unmerged = problem.preference.put_keep_first(ranked[~np.isin(ranked, search.order)])
         order = np.array([*search.order, *unmerged], np.int64)
         scores = np.empty(p)
         scores[order] = np.arange(p, 0, -1)
@@ -245,7 +245,7 @@ class _Search:
         kinds = self.problem.columns.kinds == CATEGORICAL
         if self._trial is None and kinds.any() and not kinds.all():
             make = _BayesTrial if self._learner == "nb" else _NeighbourTrial
-            self._trial = make(self.problem.y, len(self.problem.classes), self._fold)
+            self._trial = make(*self.problem.classes.groups(), self._fold)
         return self._trial is not None
 
     def _try_columns(self, numbers: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:

@@ -122,11 +122,14 @@ class Trials(ABC):
     n_folds: int
     fold: IntArray
     problem: Problem
+    y: IntArray
+    n_classes: int
 
     def __init__(self, problem: Problem, fold: IntArray, scoring: str) -> None:
         self.problem, self.fold = problem, fold
         self.n_folds, self.n_tried = int(fold.max()) + 1, 0
-        self._tested = np.bincount(problem.y[fold >= 0], minlength=len(problem.classes))
+        self.y, self.n_classes = problem.classes.groups()
+        self._tested = np.bincount(self.y[fold >= 0], minlength=self.n_classes)
         self._balanced = scoring == "bcr"
 
     def _count_trials(self, count: int) -> None:
@@ -179,7 +182,7 @@ class BayesTrials(Trials):
         super().__init__(problem, fold, scoring)
         self._smoothing = float(learner.smoothing)
         self._var_smoothing = float(learner.var_smoothing)
-        self._priors = log_priors(problem.y, len(problem.classes), fold)
+        self._priors = log_priors(self.y, self.n_classes, fold)
         self._n_jobs = n_jobs
         p = problem.source.n_features
         n_cached = p if p * self._priors.nbytes <= CACHE_BYTES else 0
@@ -241,7 +244,7 @@ class BayesTrials(Trials):
 
     def _scores(self, total: FloatArray, more: FloatArray) -> FloatArray:
         right = np.empty((len(more), total.shape[1]))
-        count_right(total, more, self.problem.y, self.fold, right)
+        count_right(total, more, self.y, self.fold, right)
         return self._rates(right)
 
     def _sum(self, columns: IntArray) -> FloatArray:
@@ -257,7 +260,7 @@ class BayesTrials(Trials):
         if self._is_cached[column]:
             return np.asarray(self._cache[column])
         logs = np.zeros_like(self._priors)
-        fold_data = (self.problem.y, self.fold, self.n_folds)
+        fold_data = (self.y, self.fold, self.n_folds)
         cells = _cells(self.problem.source, np.array([column]))[0]
         if self.problem.columns.kinds[column] == CATEGORICAL:
             codes = np.where(np.isnan(cells), 0, cells).astype(np.int64)
@@ -368,16 +371,16 @@ class FittedTrials(Trials):
 
     def _cross_validate(self, columns: IntArray) -> float:
         columns = columns[np.argsort(self._rank[columns])]
-        wins = np.zeros((self.problem.source.n_rows, len(self.problem.classes)), bool)
+        wins = np.zeros((self.problem.source.n_rows, self.n_classes), bool)
         for f in range(self.n_folds):
             wins[self.fold == f] = self._predict_winners(f, columns)
-        own = wins[np.arange(len(wins)), self.problem.y] / np.maximum(wins.sum(axis=1), 1)
-        right = np.bincount(self.problem.y, own, len(self.problem.classes)).astype(np.float64)
+        own = wins[np.arange(len(wins)), self.y] / np.maximum(wins.sum(axis=1), 1)
+        right = np.bincount(self.y, own, self.n_classes).astype(np.float64)
         return float(self._rates(right))
 
     def _predict_winners(self, f: int, columns: IntArray) -> BoolArray:
         """Return a mask of the winning classes at every row of a fold."""
-        y, classes, train = self.problem.y, self.problem.classes, self.fold != f
+        y, classes, train = self.y, self.problem.classes.labels, self.fold != f
         starts = self._starts[f]
         atoms = np.concatenate([np.arange(starts[c], starts[c + 1]) for c in columns.tolist()])
         table = self._tables[f][:, atoms]

@@ -284,11 +284,11 @@ class Wrapper(SubsetSelector):
             raise KeyboardInterrupt
         ranked = tests.order()
         units = _units(problem.columns, ranked)
-        is_kept = np.isin(np.concatenate(units), problem.columns.keep)
+        is_kept = np.isin(np.concatenate(units), problem.preference.keep)
         is_kept = np.logical_or.reduceat(is_kept, np.cumsum([0, *map(len, units[:-1])]))
         start = np.flatnonzero(is_kept).tolist()
         self._check_count(len(units), len(start))
-        fold = deal(problem.y, self.n_folds, self.random_state)
+        fold = deal(problem.classes.codes, self.n_folds, self.random_state)
         with progress_bar(self.verbose, "Wrapper", unit="sets") as progress:
             trials = self._trials(problem, fold, ranked)
             search_result = _Search(trials, units, progress).run(self, start)

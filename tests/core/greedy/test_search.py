@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from featly.core.counts.codes import DenseCodes
 from featly.core.greedy.search import Criterion, PairInformation, forward_search
+from featly.core.ranking.preference import Preference
 from tests.reference import information as reference
 
 
@@ -221,7 +222,7 @@ def test_other_columns_are_ordered_by_the_last_step():
 def test_start_and_constants():
     terms = MatrixTerms([6, 6, 4, 0], MATRIX, varies=[True, True, True, False])
     assert forward_search(Less(terms), 10).order.tolist() == [0, 2, 1, 3]
-    started = forward_search(Less(terms), 1, start=np.array([3, 1]))
+    started = forward_search(Less(terms), 1, Preference(np.array([3, 1])))
     assert started.order.tolist() == [3, 1, 2, 0]
     assert started.step.tolist() == [0, 2, 3, 1]
 
@@ -242,6 +243,6 @@ def test_progress_and_interruption():
     assert result.order.tolist() == [0, 2, 3, 1]
     assert result.step.tolist() == [1, 0, 2, 0]
     started = forward_search(
-        Less(MatrixTerms([6, 6, 4, 2], MATRIX), stop_at=0), 4, start=np.array([3, 2])
+        Less(MatrixTerms([6, 6, 4, 2], MATRIX), stop_at=0), 4, Preference(np.array([3, 2]))
     )
     assert started.order.tolist() == [3, 2, 0, 1]

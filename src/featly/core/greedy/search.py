@@ -10,11 +10,11 @@ last digits of the value of a criterion are rounded off before columns are compa
 are equally good by definition, though by different counts, are equally good in the search, and the
 first of them is chosen.
 
-With a prior, columns are compared by :math:`\beta_f J` where J is not negative, and by
-:math:`J / \beta_f` where it is. That can only help f. As long as f is not chosen, its prior does
-not change the comparison of the others, so the same ones are chosen and J(f; S) is the same, while
-the compared value of f is at least as large. So f is chosen no later than without its prior, and
-does not come later among the columns that remain at the last step.
+Columns are compared by what :class:`~featly.core.ranking.preference.Preference` makes of J. A prior
+can only help f. As long as f is not chosen, its prior does not change the comparison of the others,
+so the same ones are chosen and J(f; S) is the same, while the compared value of f is at least as
+large. So f is chosen no later than without its prior, and does not come later among the columns
+that remain at the last step.
 """
 
 import bisect
@@ -33,7 +33,8 @@ from featly.core.counts.entropy import ClassInformation, FixedPoint, class_infor
 from featly.core.counts.histograms import SpreadColumns
 from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.packing import Packing, pack_columns
-from featly.core.ranking.ordering import apply_prior, descending, round_scores
+from featly.core.ranking.ordering import descending, round_scores
+from featly.core.ranking.preference import Preference
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
 
@@ -289,21 +290,20 @@ class SearchResult:
 def forward_search(
     criterion: Criterion,
     n_steps: int,
-    start: IntArray | None = None,
+    preference: Preference | None = None,
     progress: Callable[[int, int], Any] | None = None,
-    prior: FloatArray | None = None,
     saved: SavedSearch | None = None,
 ) -> SearchResult:
-    """Choose the columns of `start`, then the best one `n_steps` times.
+    """Choose the columns to keep, then the best one `n_steps` times.
 
     Of equally good columns the first is chosen. A column that does not vary is never chosen. After
-    Ctrl-C, the choices so far are returned; `progress` is called with (steps, steps in all). With a
-    `prior`, which has an entry from 1 up for every column, criteria are compared after
-    :func:`~featly.core.ranking.ordering.apply_prior`. A search in `saved` goes on.
+    Ctrl-C, the choices so far are returned; `progress` is called with (steps, steps in all).
+    Criteria are compared after the `preference` was applied. A search in `saved` goes on.
     """
     terms = criterion.terms
     varies = terms.varies
-    start_columns = [] if start is None else start.tolist()
+    preference = preference or Preference()
+    start_columns = preference.keep.tolist()
     free = varies.copy()
     free[start_columns] = False
     n_all = len(start_columns) + min(n_steps, int(free.sum()))
@@ -318,7 +318,7 @@ def forward_search(
             best = (
                 start_columns[number]
                 if number < len(start_columns)
-                else _best(value, terms, prior, free)
+                else _best(value, terms, preference, free)
             )
             free[best] = False
             choices.append((best, float(value[best]) / terms.scale))
@@ -343,27 +343,28 @@ def forward_search(
     step[unreached] = 0
     worth = value / terms.scale
     worth[chosen] = [criterion_value for _, criterion_value in choices]
-    remaining = remaining[descending(_keys(value, terms, prior)[remaining])]
+    remaining = remaining[descending(_keys(value, terms, preference)[remaining])]
     order = np.concatenate([chosen, np.array(unreached, np.int64), remaining, constant])
     return SearchResult(order, step, worth, is_interrupted)
 
 
-def _keys(value: AnyArray, terms: Any, prior: FloatArray | None) -> AnyArray:
+def _keys(value: AnyArray, terms: Any, preference: Preference) -> AnyArray:
     """Return the keys by which columns are compared."""
     if value.dtype.kind == "f":
-        return round_scores(apply_prior(value, prior))
-    if prior is None:
+        return round_scores(preference.apply(value, terms.scale))
+    if not preference.changes_merit:
         return _round_off_bits(value, terms.digits)
     # rounded after weighting, so that columns of different priors can be equally good; a prior of 1
     # gives the whole number that is compared without a prior
-    keys: FloatArray = np.floor(apply_prior(value, prior) * 2.0**-terms.digits + 0.5)
+    weighted = preference.apply(value, terms.scale)
+    keys: FloatArray = np.floor(weighted * 2.0**-terms.digits + 0.5)
     return keys
 
 
-def _best(value: AnyArray, terms: Any, prior: FloatArray | None, free: BoolArray) -> int:
+def _best(value: AnyArray, terms: Any, preference: Preference, free: BoolArray) -> int:
     """Return the best column that is free, the first of equal ones."""
-    if value.dtype.kind == "f" or prior is not None:
-        return int(np.where(free, _keys(value, terms, prior), -np.inf).argmax())
+    if value.dtype.kind == "f" or preference.changes_merit:
+        return int(np.where(free, _keys(value, terms, preference), -np.inf).argmax())
     return int(_largest(value, free, terms.digits))
 
 

@@ -32,6 +32,7 @@ from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.entropy_cuda import MOST_PADDING, Classes, fill_class_information
 from featly.core.greedy.cache_cuda import PlaneStore
 from featly.core.greedy.search import COMPARED_BITS, SPARE_BITS, Criterion, SearchResult
+from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import (
     NotOnDevice,
     as_device,
@@ -231,19 +232,21 @@ class DeviceSearchResult(SearchResult):
 def forward_search(
     criterion: Criterion,
     n_steps: int,
-    start: IntArray | None = None,
+    preference: Preference | None = None,
     progress: Callable[[int, int], Any] | None = None,
-    prior: FloatArray | None = None,
 ) -> DeviceSearchResult:
-    """Choose the columns of `start`, then the best one `n_steps` times.
+    """Choose the columns to keep, then the best one `n_steps` times.
 
     See :func:`featly.core.greedy.search.forward_search`; the terms of the criterion are on the
     device.
     """
     cupy = xp()
     terms = criterion.terms
-    start_columns: list[int] = [] if start is None else start.tolist()
-    weights = None if prior is None else as_device(prior)
+    preference = preference or Preference()
+    if preference.has_cost:
+        raise NotOnDevice("costs are weighed on the CPU")
+    start_columns: list[int] = preference.keep.tolist()
+    weights = None if preference.prior is None else as_device(preference.prior)
     free = terms.varies.copy()
     free[cupy.asarray(np.array(start_columns, np.int64))] = False
     n_all = len(start_columns) + min(n_steps, int(free.sum()))

@@ -1,6 +1,6 @@
 """Sources of columns, and the computations that they offer."""
 
-from featly.core.sources.base import Moments, Source, centers_and_variances, unit_scale
+from featly.core.sources.base import Comoments, Moments, Source, centers_and_variances, unit_scale
 from featly.core.sources.csc import CSCSource
 from featly.core.sources.dense import DenseSource, compact_if_small
 from featly.core.sources.streamed import ColumnStore, MappedStore, StreamedSource
@@ -8,6 +8,7 @@ from featly.core.sources.streamed import ColumnStore, MappedStore, StreamedSourc
 __all__ = [
     "CSCSource",
     "ColumnStore",
+    "Comoments",
     "DenseSource",
     "MappedStore",
     "Moments",

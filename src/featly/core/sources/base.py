@@ -16,7 +16,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 
-__all__ = ["Moments", "Source", "centers_and_variances", "unit_scale"]
+__all__ = ["Comoments", "Moments", "Source", "centers_and_variances", "unit_scale"]
 
 
 TILE_BYTES = 1 << 20  # of float64: a tile and its product stay in a core's own cache
@@ -40,6 +40,37 @@ class Moments:
         """Return the moments of a range of features."""
         part = slice(low, high)
         return Moments(self.count[:, part], self.mean[:, part], self.m2[:, part])
+
+
+@dataclass(frozen=True)
+class Comoments:
+    """Moments of every feature and of one variable h, over the rows where the feature has a value.
+
+    Attributes
+    ----------
+    count, mean, m2 : float64 array of shape (n_features,)
+        See :class:`Moments`.
+    mean_h, m2_h : float64 array of shape (n_features,)
+        The same of h.
+    product : float64 array of shape (n_features,)
+        The sum of the products of both deviations from the mean.
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    m2: FloatArray
+    mean_h: FloatArray
+    m2_h: FloatArray
+    product: FloatArray
+
+    @classmethod
+    def zeros(cls, n_features: int) -> "Comoments":
+        """Return those of no row."""
+        return cls(*np.zeros((6, n_features)))
+
+    def parts(self) -> tuple[FloatArray, ...]:
+        """Return the six arrays, in the order of the fields."""
+        return self.count, self.mean, self.m2, self.mean_h, self.m2_h, self.product
 
 
 class Source(ABC):
@@ -142,6 +173,13 @@ class Source(ABC):
     @abstractmethod
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
         """Return count, mean and squared deviations of continuous and ordinal features by group."""
+
+    @abstractmethod
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Return moments of continuous and ordinal features together with those of h.
+
+        `h` has an entry for every row, and mean 0. Categorical features have count 0.
+        """
 
     def level_counts(self) -> FloatArray:
         """Return the rows at each level of categorical features; 0 at the atoms of others."""

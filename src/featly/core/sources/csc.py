@@ -6,8 +6,8 @@ import scipy.sparse
 from featly.basics.kinds import CONTINUOUS
 from featly.basics.typing import ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import linear, moments
-from featly.core.sources.base import Moments, Source
+from featly.core.sources import comoments, linear, moments
+from featly.core.sources.base import Comoments, Moments, Source
 
 __all__ = ["CSCSource"]
 
@@ -89,6 +89,17 @@ class CSCSource(Source):
         if self.n_features == shape[1] and np.array_equal(self.columns, np.arange(shape[1])):
             return Moments(count, mean, m2)
         return Moments(count[:, self.columns], mean[:, self.columns], m2[:, self.columns])
+
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Return moments with those of h by two passes over what is stored."""
+        out = Comoments.zeros(self.matrix.shape[1])
+        stored = (self.matrix.data, self.matrix.indices, self.matrix.indptr)
+
+        def compute_block(block: tuple[int, int]) -> None:
+            comoments.comoments_csc(*stored, h, *block, *out.parts())
+
+        run_blocks(compute_block, split(len(out.count), COLUMN_BLOCK), self.n_jobs)
+        return Comoments(*(part[self.columns] for part in out.parts()))
 
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` for every feature: one pass over what is stored."""

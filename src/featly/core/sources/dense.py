@@ -8,8 +8,8 @@ import numpy as np
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import linear, moments
-from featly.core.sources.base import Moments, Source
+from featly.core.sources import comoments, linear, moments
+from featly.core.sources.base import Comoments, Moments, Source
 
 __all__ = ["DenseSource", "compact_if_small"]
 
@@ -313,6 +313,37 @@ class DenseSource(Source):
         ):
             target[:, self.numeric] = source[:, columns]
         return Moments(*out)
+
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Return moments with those of h by one pass; categorical features have count 0."""
+        width, total = self.values.shape[1], float(h.sum())
+        out = Comoments.zeros(width)
+        out.count[:], out.mean_h[:] = self.n_rows, total / self.n_rows
+        out.m2_h[:] = (h * h).sum() - total * total / self.n_rows
+        complete = (out.mean, out.m2, out.product)
+
+        def compute_block(block: tuple[int, int]) -> None:
+            if self.feature_major:
+                comoments.comoments_columns(self.values.T, h, total, *block, *complete)
+            else:
+                comoments.comoments_rows(self.values, h, total, *block, *complete)
+            odd = block[0] + np.flatnonzero(~np.isfinite(out.m2[slice(*block)]))
+            for a, b in split(len(odd), MASKED_BLOCK):
+                columns = odd[a:b]
+                parts = [np.empty(b - a) for _ in range(6)]
+                tile = np.ascontiguousarray(self.values[:, columns].T)
+                comoments.comoments_masked(tile, h, *parts)
+                for target, part in zip(out.parts(), parts, strict=True):
+                    target[columns] = part
+
+        size = COLUMN_BLOCK if self.feature_major else ROW_BLOCK
+        run_blocks(compute_block, split(width, size), self.n_jobs)
+        if len(self.categorical) == 0 and self._whole():
+            return out
+        whole = Comoments.zeros(self.n_features)
+        for target, part in zip(whole.parts(), out.parts(), strict=True):
+            target[self.numeric] = part[self.place[self.numeric]]
+        return whole
 
     def level_counts(self) -> FloatArray:
         """Rows at each level of categorical features; 0 at the atoms of others."""

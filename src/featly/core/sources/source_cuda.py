@@ -17,7 +17,7 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import n_threads, run_blocks, split
-from featly.core.sources import DenseSource, Moments, Source, StreamedSource, linear_cuda
+from featly.core.sources import Comoments, DenseSource, Moments, Source, StreamedSource, linear_cuda
 from featly.core.sources.moments_cuda import column_layout, compute_moments
 
 __all__ = ["CudaSource", "StreamedCudaSource", "cuda_source"]
@@ -205,6 +205,12 @@ class CudaSource(Source):
     def moments(self, groups: IntArray | None = None, n_groups: int = 1) -> Moments:
         """Return moments by one pass over the numbers."""
         return Moments(*device_cuda.to_host(self.device_moments(groups, n_groups)))
+
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Raise NotOnDevice: numbers as a target are computed on the CPU."""
+        raise device_cuda.NotOnDevice(
+            "numbers and survival times as targets are computed on the CPU"
+        )
 
     def forms(self, v: FloatArray) -> FloatArray:
         """Return ``v' K_f v`` for every feature: one pass over the numbers."""
@@ -396,6 +402,12 @@ class StreamedCudaSource(Source):
         out = np.zeros((3, n_groups, self.n_features))
         self._fill(out, lambda part: part.device_moments(groups, n_groups))
         return Moments(*out)
+
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Raise NotOnDevice: numbers as a target are computed on the CPU."""
+        raise device_cuda.NotOnDevice(
+            "numbers and survival times as targets are computed on the CPU"
+        )
 
     def forms(self, v: FloatArray) -> FloatArray:
         """Return ``v' K_f v`` for every feature: one pass over the numbers."""

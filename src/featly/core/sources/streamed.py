@@ -22,7 +22,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.resources import format_bytes
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import POOL, n_threads, run_blocks
-from featly.core.sources.base import Moments, Source
+from featly.core.sources.base import Comoments, Moments, Source
 from featly.core.sources.dense import DenseSource
 
 __all__ = ["ColumnStore", "MappedStore", "StreamedSource"]
@@ -435,6 +435,17 @@ class StreamedSource(Source):
 
         self.without_scaling().each(fill_columns)
         return Moments(*out)
+
+    def comoments(self, h: FloatArray) -> Comoments:
+        """Return moments with those of h by one pass over the store."""
+        out = Comoments.zeros(self.n_features)
+
+        def fill_columns(part: DenseSource, places: Any) -> None:
+            for target, values in zip(out.parts(), part.comoments(h).parts(), strict=True):
+                target[places] = values
+
+        self.without_scaling().each(fill_columns)
+        return out
 
     def forms(self, v: FloatArray) -> FloatArray:
         """``v' K_f v`` for every feature: one pass over the store."""

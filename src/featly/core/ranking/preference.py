@@ -1,0 +1,82 @@
+r"""What the user wants of the columns, whatever the data say, and the one place that applies it.
+
+.. math::
+
+    J_f \mapsto \beta_f J_f - \lambda C_f \quad (J_f \ge 0), \qquad
+    J_f \mapsto J_f / \beta_f - \lambda C_f \quad (J_f < 0)
+
+for a merit J that a method computes, with the prior :math:`\beta_f \ge 1` of Helleputte, T. and
+Dupont, P. (2009), Partially supervised feature selection with regularized linear models, *ICML
+2009*, 409-416, who scale the columns of a linear model by it, and the cost C and its weight
+:math:`\lambda` of Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature
+Selection for High-Dimensional Data*, Springer, section 5.3.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
+from featly.core.ranking.ordering import apply_prior, keep_first
+
+__all__ = ["Preference"]
+
+
+@dataclass(frozen=True, eq=False)
+class Preference:
+    """What the user wants of the columns.
+
+    Attributes
+    ----------
+    keep : int64 array
+        Columns that come first, in this order.
+    prior : float64 array of shape (n_features,), or None
+        From 1; the smallest is 1. None if no column is favoured over another, so that such a prior
+        changes no bit.
+    cost : float64 array of shape (n_features,), or None
+        From 0.
+    trade_off : float
+        The merit that one unit of cost is worth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> preference = Preference(prior=np.array([1.0, 10.0, 10.0]))
+    >>> preference.apply(np.array([3.0, 3.0, -3.0])).tolist()
+    [3.0, 30.0, -0.3]
+    >>> Preference(cost=np.array([0.0, 2.0]), trade_off=0.5).apply(np.array([3.0, 3.0])).tolist()
+    [3.0, 2.0]
+    """
+
+    keep: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    prior: FloatArray | None = None
+    cost: FloatArray | None = None
+    trade_off: float = 0.0
+
+    @property
+    def has_cost(self) -> bool:
+        """Return whether costs change what is compared."""
+        return self.cost is not None and self.trade_off != 0
+
+    @property
+    def changes_merit(self) -> bool:
+        """Return whether a prior or a cost changes what is compared."""
+        return self.prior is not None or self.has_cost
+
+    def apply(self, merit: AnyArray, scale: float = 1.0) -> AnyArray:
+        """Return what is compared in place of merits; `scale` is the merit of 1 in their unit."""
+        value = apply_prior(merit, self.prior)
+        if not self.has_cost:
+            return value
+        assert self.cost is not None
+        return value - (self.trade_off * scale) * self.cost
+
+    def put_keep_first(self, order: IntArray) -> IntArray:
+        """Return an order of columns with those to keep in front."""
+        return keep_first(order, self.keep)
+
+    def without_prior(self, columns: BoolArray) -> "Preference":
+        """Return the preference without the prior of some columns."""
+        if self.prior is None:
+            return self
+        return replace(self, prior=np.where(columns, 1.0, self.prior))

@@ -1,0 +1,513 @@
+"""Outcomes that columns are ranked for: classes, numbers, and survival times."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.utils.validation import column_or_1d
+
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
+from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
+from featly.core.sources import DenseSource
+from featly.registry import methods_that, suggested
+from featly.table.frames import is_missing, values_of
+
+__all__ = [
+    "Classes",
+    "Numbers",
+    "RowGroups",
+    "Survival",
+    "Target",
+    "read_classes",
+    "read_target",
+]
+
+MOST_WHOLE_CLASSES = 20  # different whole numbers that are classes without a word of the user
+MOST_GROUPS = 10  # into which numbers are cut where rows are counted
+SURVIVAL_GROUPS = 3
+ROWS_A_STRATUM = 10
+
+
+class RowGroups(NamedTuple):
+    """A grouping of the rows: the number of the group of every row, and how many there are."""
+
+    codes: IntArray
+    n_groups: int
+
+
+class Target(ABC):
+    """The outcome of every row, and what methods ask of it.
+
+    Attributes
+    ----------
+    kind : {"classes", "numbers", "survival"}
+    n_rows : int
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def take(self, rows: IntArray) -> Self:
+        """Return the outcome of some rows, which may be repeated."""
+
+    @abstractmethod
+    def groups(self) -> RowGroups:
+        """Return the groups in which rows are counted."""
+
+    @abstractmethod
+    def influence(self) -> FloatArray:
+        """Return the residuals of a model without columns: n_rows x q, each column of mean 0.
+
+        A column x is related to the outcome as far as ``x' h`` differs from 0: a score test.
+        """
+
+    def strata(self) -> IntArray:
+        """Return the number of the stratum of every row: parts of a table get a share of each."""
+        return self.groups().codes
+
+    def ranked(self) -> "Target":
+        """Return the target with ranks in place of numbers."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Target):
+    """Classes without an order.
+
+    Parameters
+    ----------
+    codes : int64 array of shape (n_rows,)
+        Class of every row, as a position in `labels`.
+    labels : array
+        Sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = Classes(np.array([0, 1, 1, 0]), np.array(["ill", "well"]))
+    >>> target.groups().n_groups, target.influence()[:, 0].tolist()
+    (2, [0.5, -0.5, -0.5, 0.5])
+    """
+
+    codes: IntArray
+    labels: AnyArray
+    kind = "classes"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    @property
+    def count(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
+
+    @property
+    def signs(self) -> FloatArray:
+        """1.0 for rows of the second class, -1.0 for all others."""
+        return np.where(self.codes == 1, 1.0, -1.0)
+
+    def take(self, rows: IntArray) -> "Classes":
+        """Return the classes of some rows; the labels stay."""
+        return Classes(self.codes[rows], self.labels)
+
+    def groups(self) -> RowGroups:
+        """Return the classes."""
+        return RowGroups(self.codes, len(self.labels))
+
+    def influence(self) -> FloatArray:
+        """Return an indicator of each class less its share."""
+        indicators = (self.codes[:, None] == np.arange(len(self.labels))).astype(np.float64)
+        return np.asarray(indicators - indicators.mean(axis=0))
+
+    def pair(self, first: int, second: int) -> tuple["Classes", IntArray]:
+        """Return the rows of two classes, by their positions in `labels`, and where they are."""
+        rows = np.flatnonzero((self.codes == first) | (self.codes == second))
+        codes = (self.codes[rows] == second).astype(np.int64)
+        return Classes(codes, self.labels[[first, second]]), rows
+
+    def against_rest(self, position: int) -> "Classes":
+        """Return one class (True) against all others (False)."""
+        codes = (self.codes == position).astype(np.int64)
+        return Classes(codes, np.array([False, True]))
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers(Target):
+    r"""Numbers, such as a price or a concentration.
+
+    Methods that count rows see groups of equally many: :math:`\sqrt[3]{n}` of them, at least 2, at
+    most 10. Equal values are in one group, and a monotone change of the numbers changes no group.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n_rows,)
+        Finite, not all equal.
+    n_groups : int, optional
+        How many groups to count rows in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = Numbers(np.array([3.0, 1.0, 2.0, 10.0]))
+    >>> target.groups().codes.tolist(), target.influence()[:, 0].tolist()
+    ([1, 0, 0, 1], [-1.0, -3.0, -2.0, 6.0])
+    """
+
+    values: FloatArray
+    n_groups: int | None = None
+    kind = "numbers"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    def take(self, rows: IntArray) -> "Numbers":
+        """Return the numbers of some rows."""
+        return Numbers(self.values[rows], self.n_groups)
+
+    def groups(self) -> RowGroups:
+        """Return groups of equally many rows, by the order of the numbers alone."""
+        count = min(max(2, round(self.n_rows ** (1 / 3))), MOST_GROUPS)
+        return _equal_groups(self.values, count if self.n_groups is None else self.n_groups)
+
+    def influence(self) -> FloatArray:
+        """Return the differences from the mean."""
+        return np.asarray(self.values - self.values.mean())[:, None]
+
+    def ranked(self) -> "Numbers":
+        """Return the ranks of the numbers; equal ones share the mean of theirs."""
+        return Numbers(rankdata(self.values), self.n_groups)
+
+    def strata(self) -> IntArray:
+        """Return tenths of the rows by value; larger parts where they would be below ten rows."""
+        count = min(MOST_GROUPS, self.n_rows // ROWS_A_STRATUM)
+        if count < 2:
+            return np.zeros(self.n_rows, np.int64)
+        return _equal_groups(self.values, count).codes
+
+
+@dataclass(frozen=True, eq=False)
+class Survival(Target):
+    r"""Times until an event, or until a row was last seen without it (censored).
+
+    The influence of a row is its martingale residual without columns,
+
+    .. math::
+
+        M_i = \delta_i - \sum_{u \le t_i} \frac{d(u)}{n(u)},
+
+    with d(u) events among the n(u) rows at risk at time u: Therneau, T. M., Grambsch, P. M. and
+    Fleming, T. R. (1990), Martingale-based residuals for survival models, *Biometrika* 77, 147-160.
+    Rows are counted in three groups of equally many, by that residual.
+
+    Parameters
+    ----------
+    time : float64 array of shape (n_rows,)
+        Above 0.
+    event : bool array of shape (n_rows,)
+        Whether the event happened at that time; otherwise the row is censored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = Survival(np.array([2.0, 5.0, 3.0]), np.array([True, False, True]))
+    >>> target.influence()[:, 0].round(3).tolist()
+    [0.667, -0.833, 0.167]
+    """
+
+    time: FloatArray
+    event: BoolArray
+    kind = "survival"
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.time)
+
+    def take(self, rows: IntArray) -> "Survival":
+        """Return the times and events of some rows."""
+        return Survival(self.time[rows], self.event[rows])
+
+    def groups(self) -> RowGroups:
+        """Return three groups of equally many rows, from late to early events."""
+        return _equal_groups(self._residuals(), SURVIVAL_GROUPS)
+
+    def influence(self) -> FloatArray:
+        """Return the martingale residuals of a model without columns."""
+        return self._residuals()[:, None]
+
+    def strata(self) -> IntArray:
+        """Return 1 for rows with the event, 0 for censored ones."""
+        return self.event.astype(np.int64)
+
+    def _residuals(self) -> FloatArray:
+        times, position = np.unique(self.time, return_inverse=True)
+        events = np.bincount(position, self.event, len(times))
+        at_risk = np.cumsum(np.bincount(position, minlength=len(times))[::-1])[::-1]
+        residuals: FloatArray = self.event - np.cumsum(events / at_risk)[position]
+        return residuals
+
+
+def _equal_groups(values: FloatArray, count: int) -> RowGroups:
+    """Return groups of equally many rows, by the rule of EqualFrequency, on the order alone."""
+    _, ranks = np.unique(values, return_inverse=True)
+    source = DenseSource(ranks.astype(np.float64)[:, None])
+    cuts = learn_cuts(source, None, 0, CutRule("equal-frequency", count), n_jobs=1)
+    codes, n_levels = cut_codes(source, cuts, n_jobs=1)
+    return RowGroups(codes[0].astype(np.int64) - 1, int(n_levels[0]))
+
+
+# ---- reading -------------------------------------------------------------------------------------
+def read_classes(
+    y: Any, n_rows: int, method: str, *, many_classes: bool = True
+) -> tuple[IntArray, AnyArray]:
+    """Return the class of every row as a number, and the labels.
+
+    Raise DataError for a target that is not one of at least two classes. For learners, to which any
+    whole numbers are classes.
+    """
+    target = read_target(y, n_rows, method, many_classes=many_classes, kind="classes")
+    assert isinstance(target, Classes)
+    return target.codes, target.labels
+
+
+def read_target(
+    y: Any,
+    n_rows: int,
+    method: str,
+    *,
+    targets: tuple[str, ...] = ("classes",),
+    many_classes: bool = True,
+    kind: str | None = None,
+) -> Target:
+    """Read a target, of the kind that the user states or that its values have.
+
+    Text, bool and up to 20 different whole numbers are classes, other numbers are numbers, and a
+    structured array of a bool and a number is survival. More whole numbers may be either: an error
+    asks which.
+
+    Parameters
+    ----------
+    y : sequence, or structured array
+    n_rows : int
+    method : str
+        Its name, for errors.
+    targets : tuple of str
+        The kinds that the method takes.
+    many_classes : bool
+        Whether it takes more than two classes.
+    kind : {"classes", "numbers", "survival"}, optional
+        What the user says that y is.
+    """
+    if y is None:
+        raise ParameterError(
+            f"{method} requires y to be passed, but the target y is None: give the class of every "
+            "row"
+        )
+    y = values_of(y)
+    if kind == "survival" or getattr(getattr(y, "dtype", None), "names", None):
+        return _refuse_other_kind(_read_survival(y, n_rows, kind), method, targets)
+    y = _read_column(y, n_rows)
+    is_real = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+    if kind is None and y.dtype.kind in "iuf" and not is_real:
+        _refuse_ambiguous(y)
+    if kind == "numbers" or (kind is None and is_real):
+        return _refuse_other_kind(_read_numbers(y), method, targets)
+    target = _read_class_labels(y, method, is_real=is_real)
+    if "classes" not in targets:
+        return _refuse_other_kind(target, method, targets)
+    if target.count > 2 and not many_classes:
+        raise DataError(
+            f"y has {target.count} classes, {method} ranks for two. Only binary classification "
+            f"is supported here: take one list from all pairs of classes with "
+            f"PairwiseRanker({method}()), use a method for many classes, such as "
+            f"{suggested(methods_that(many_classes=True))}, or select the rows of two classes"
+        )
+    return target
+
+
+def _read_column(y: Any, n_rows: int) -> AnyArray:
+    """Return y as an array of one dimension without missing or infinite values."""
+    if (
+        isinstance(y, list | tuple)
+        and len({isinstance(v, str) for v in y if not is_missing(v)}) > 1
+    ):
+        y = np.array(y, dtype=object)  # NumPy would turn the numbers into text
+    y = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    if len(y) != n_rows:
+        raise DataError(
+            f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
+            "(inconsistent numbers of samples)"
+        )
+    missing = (
+        np.isnan(y)
+        if y.dtype.kind == "f"
+        else np.array([is_missing(v) for v in y], bool)
+        if y.dtype.kind == "O"
+        else np.zeros(len(y), bool)
+    )
+    if missing.any():
+        raise DataError(
+            f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
+            "a class"
+        )
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
+    if y.dtype.kind == "O" and all(isinstance(v, float) for v in y):
+        return np.asarray(y, np.float64)
+    return np.asarray(y)
+
+
+def _refuse_ambiguous(y: AnyArray) -> None:
+    """Raise DataError for so many different whole numbers that they may be no classes."""
+    levels = np.unique(y)
+    if len(levels) > MOST_WHOLE_CLASSES:
+        raise DataError(
+            f"y has {len(levels)} different whole numbers, from {levels[0]:g} to {levels[-1]:g}, "
+            "which may be classes or numbers: say which by Schema(target_kind='classes') or "
+            "Schema(target_kind='numbers')"
+        )
+
+
+def _read_class_labels(y: AnyArray, method: str, *, is_real: bool) -> Classes:
+    if is_real:
+        raise _kind_error(
+            f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
+            "(Unknown label type: continuous)",
+            "numbers",
+            method,
+            ("classes",),
+        )
+    try:
+        labels, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise DataError(
+            "y mixes types that cannot be compared: make all labels text, or all numbers"
+        ) from None
+    if len(labels) < 2:
+        raise DataError(
+            f"y has one class only ({labels.tolist()[0]!r}): at least two classes are needed"
+            if len(labels)
+            else "y is empty"
+        )
+    return Classes(codes.astype(np.int64), labels)
+
+
+def _read_numbers(y: AnyArray) -> Numbers:
+    if y.dtype.kind not in "biuf":
+        for row, value in enumerate(y.tolist()):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"y holds {value!r} in row {row}, which is no number: correct it, or leave "
+                    "out target_kind='numbers'"
+                ) from None
+    values = y.astype(np.float64)
+    if not np.isfinite(values).all():  # such as the text "inf"
+        raise DataError(f"y is infinite in row {np.flatnonzero(~np.isfinite(values))[0]}")
+    if len(values) == 0:
+        raise DataError("y is empty")
+    if (values == values[0]).all():
+        raise DataError(f"y is {values[0]:g} in every row: no column can be related to it")
+    return Numbers(values)
+
+
+def _read_survival(y: Any, n_rows: int, kind: str | None) -> Survival:
+    """Read (event, time) from a structured array, or (time, event) from two columns."""
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    if names:
+        fields = {name: np.asarray(y[name]) for name in names}
+        events = [name for name, values in fields.items() if values.dtype.kind == "b"]
+        if len(names) != 2 or len(events) != 1:
+            raise DataError(
+                f"y has the fields {', '.join(names)}: a survival target has two, a bool (whether "
+                "the event happened) and a number (the time)"
+            )
+        (time_name,) = (name for name in names if name not in events)
+        time, event = fields[time_name], fields[events[0]]
+    else:
+        table = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        if table.ndim != 2 or table.shape[1] != 2:
+            raise DataError(
+                f"y has the shape {table.shape}, and target_kind={kind!r} takes two columns, the "
+                "time and whether the event happened then, or a structured array of both"
+            )
+        time, event = table[:, 0], table[:, 1]
+    if len(time) != n_rows:
+        raise DataError(
+            f"X has {n_rows} rows but y has {len(time)} entries: they must go together "
+            "(inconsistent numbers of samples)"
+        )
+    return Survival(_read_times(time), _read_events(event))
+
+
+def _read_times(time: AnyArray) -> FloatArray:
+    try:
+        times = time.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError("the times of y are no numbers: give the time first, then the event") from (
+            None
+        )
+    wrong = np.flatnonzero(~(np.isfinite(times) & (times > 0)))
+    if len(wrong):
+        raise DataError(
+            f"the time of y is {time[wrong[0]]!s} in row {wrong[0]}: a time is a finite number "
+            "above 0; correct it, or leave the row out"
+        )
+    return times
+
+
+def _read_events(event: AnyArray) -> BoolArray:
+    missing = [row for row, value in enumerate(event.tolist()) if is_missing(value)]
+    if missing:
+        raise DataError(f"the event of y is missing in row {missing[0]}: leave the row out")
+    levels = np.unique(event)
+    if len(levels) > 2:
+        raise DataError(
+            f"the event of y has {len(levels)} levels ({', '.join(map(str, levels[:3]))}, ...): "
+            "it either happened or not"
+        )
+    # of one level alone nobody can say which it is, but for those that say it themselves
+    happened = np.asarray(event == levels[-1]) if len(levels) == 2 else _are_true(event)
+    if not happened.any():
+        raise DataError(
+            "no row of y has the event: without one, no column can be related to the time"
+        )
+    return happened
+
+
+def _are_true(event: AnyArray) -> BoolArray:
+    return np.asarray(event.astype(np.float64) > 0 if event.dtype.kind in "biuf" else event == "1")
+
+
+def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) -> Target:
+    """Return the target if the method takes its kind, else raise DataError."""
+    if target.kind in targets:
+        return target
+    words = {
+        "classes": "y holds classes",
+        "numbers": "y holds numbers (Unknown label type: continuous)",
+        "survival": "y holds survival times",
+    }
+    raise _kind_error(words[target.kind], target.kind, method, targets)
+
+
+def _kind_error(fact: str, kind: str, method: str, targets: tuple[str, ...]) -> DataError:
+    able = suggested(methods_that(target=kind))
+    cut = "cut y into classes, or " if kind == "numbers" and "classes" in targets else ""
+    return DataError(
+        f"{fact}, and {method} is for {' and '.join(targets)}: {cut}use a method that takes "
+        f"{kind}: {able}"
+    )
