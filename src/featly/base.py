@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from featly.problem.outcome import Ranking, Selection, StoppedError, rank_by_mer
 from featly.problem.place import read_device, run_where_best
 from featly.problem.problem import Problem
 from featly.problem.target import Classes, Target, read_target
+from featly.problem.weights import read_weights, weigh_rows
 from featly.registry import methods_that, suggested
 from featly.table.frames import (
     DefaultNames,
@@ -50,6 +52,7 @@ __all__ = [
     "Ranking",
     "Selection",
     "SubsetSelector",
+    "Weighted",
     "keep_first",
     "rank_by_merit",
     "stop_with",
@@ -71,6 +74,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
     _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
     _on_device: ClassVar[bool] = False  # computes on a GPU
+    _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
 
     schema: Schema | dict[str, Any] | None
     n_jobs: int | None
@@ -79,6 +83,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _columns: Columns
     _library: str | None
     _extra: list[str]
+    _batches: Any
 
     def _takes_many_classes(self) -> bool:
         """Return whether more than two classes are taken, directly or as problems of two."""
@@ -114,7 +119,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return tags
 
     # ---- fitting ----------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Learn from a table and its target what the columns are worth.
 
         Parameters
@@ -126,16 +131,26 @@ class _Selector(SelectorMixin, BaseEstimator):
         y : sequence of shape (n_rows,), or structured array
             The class of every row; or its number, or its time and event, for methods that take
             such a target.
+        **unknown
+            Refused: here only methods that take `sample_weight` have another argument.
 
         Returns
         -------
         self
         """
+        for name in unknown:
+            also = _methods_with_weights() if name == "sample_weight" else ""
+            raise ParameterError(
+                f"fit of {type(self).__name__} takes no {name}: leave it out{also}"
+            )
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_parameters()
         if self._decomposition() is not None:
             check_decomposition("multiclass", self._decomposition())
         self._forget()
-        problem = self._read(X, y)
+        problem = self._read(X, y, sample_weight)
         with single_threaded_blas():
             self._learn(problem)
         return self
@@ -144,6 +159,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         """Delete the attributes of an earlier fit: this one may be stopped half way."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        self._batches = None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "order_")
@@ -159,8 +175,20 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise ParameterError for parameters that make no sense, before the data is read."""
 
-    def _read(self, X: Any, y: Any) -> Problem:
-        """Check and read the arguments of ``fit``."""
+    def _read(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        batch: bool = False,
+        schema: Schema | None = None,
+    ) -> Problem:
+        """Check and read the arguments of ``fit``, or one batch of a table.
+
+        A batch may have one class only, and the names of its levels are kept. `schema` is what the
+        batches before it say about the columns.
+        """
         name = type(self).__name__
         resources, y = self._resources(), ensure_on_host(y)
         refuse_shapes(X)
@@ -174,10 +202,14 @@ class _Selector(SelectorMixin, BaseEstimator):
         for count, unit in ((X.shape[1], "feature"), (X.shape[0], "sample")):
             if count == 0:
                 raise DataError(f"X has 0 {unit}(s): a minimum of 1 is required")
-        validate_data(self, X, y, skip_check_array=True)
+        is_later, integers = schema is not None, self._takes_integers()
+        if is_later and stored is not None:
+            self._check_stored(stored)
+        validate_data(self, X, y, skip_check_array=True, reset=not is_later)
         if stored is not None and isinstance(stored.names, list):
             self.feature_names_in_: AnyArray = np.array(stored.names, dtype=object)
-        schema, integers = Schema.of(self.schema), self._takes_integers()
+        schema = Schema.of(self.schema) if schema is None else schema
+        weights = read_weights(sample_weight, X.shape[0])
         target = read_target(
             y,
             X.shape[0],
@@ -185,7 +217,13 @@ class _Selector(SelectorMixin, BaseEstimator):
             targets=self._targets,
             many_classes=self._takes_many_classes(),
             kind=schema.target_kind,
+            batch=batch,
         )
+        if weights is not None and target.kind not in self._weighs_targets:
+            raise DataError(
+                f"y holds {target.kind}, where {self._display_name()} takes no sample_weight: "
+                "leave it out" + ("" if self._weighs_targets else _methods_with_weights())
+            )
         itemsize = getattr(getattr(X, "dtype", None), "itemsize", 0)
         integers = integers or (self._takes_bytes and itemsize == 1)
         if stored is not None:
@@ -194,10 +232,11 @@ class _Selector(SelectorMixin, BaseEstimator):
         elif is_device_array(X):
             ingested = read_device(X, schema, self.n_jobs, integers=integers)
         else:
-            ingested = read(table, schema, self.n_jobs, integers=integers)
-        self._check_schema(ingested.columns)
+            ingested = read(table, schema, self.n_jobs, integers=integers, texts=batch)
+        if not is_later:
+            self._check_schema(ingested.columns)
         self._library = library_of(X)
-        return Problem(
+        problem = Problem(
             ingested.source,
             ingested.columns,
             target,
@@ -205,6 +244,9 @@ class _Selector(SelectorMixin, BaseEstimator):
             resources=resources,
             stored=ingested.stored,
         )
+        if batch:  # rows of weight 0 add nothing to sums
+            return replace(problem, weights=weights)
+        return weigh_rows(problem, weights, self.n_jobs)
 
     def _preference(self, columns: Columns) -> Preference:
         """Return what the schema wants of the columns, as far as the method uses it."""
@@ -541,6 +583,34 @@ class Ranker(_Selector):
         }
 
 
+class Weighted(_Selector):
+    """Base of the methods that take weights of rows."""
+
+    _weighs_targets: ClassVar[tuple[str, ...]] = ("classes",)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Learn from a table and its target what the columns are worth.
+
+        Parameters
+        ----------
+        X : data frame, array, sparse matrix or table on disk of shape (n_rows, n_features)
+            A pandas, polars or pyarrow frame, anything that NumPy turns into a two-dimensional
+            array, a SciPy sparse matrix, what :func:`featly.scan` opens, or a CuPy array or
+            PyTorch tensor on a GPU.
+        y : sequence of shape (n_rows,), or structured array
+            The class of every row; or its number, or its time and event, for methods that take
+            such a target.
+        sample_weight : sequence of shape (n_rows,), optional
+            How many equal rows each row counts as: 2 is as if it were there twice, 0 as if it were
+            not there. It may be a fraction.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+
 class SubsetSelector(_Selector):
     """Base of the methods that choose a subset of at least one column.
 
@@ -603,6 +673,11 @@ class SubsetSelector(_Selector):
             "selected": self.support_[order],
         }
         return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
+
+
+def _methods_with_weights() -> str:
+    """Return the end of a sentence that names methods that take weights of rows."""
+    return f", or use a method that takes it: {', '.join(methods_that(weights=True))}"
 
 
 def ranks_from_order(order: np.ndarray) -> np.ndarray:

@@ -42,8 +42,9 @@ class Method:
         The kinds of target it takes.
     cost : str
         Number of operations, for n rows and p columns.
-    streams, on_device : bool
-        Whether it reads a table on disk by blocks of columns; whether it computes on a GPU.
+    streams, on_device, weights, adds : bool
+        Whether it reads a table on disk by blocks of columns; whether it computes on a GPU; whether
+        it takes `sample_weight`; whether it learns batch by batch, by ``partial_fit``.
     """
 
     path: str
@@ -58,6 +59,8 @@ class Method:
     cost: str
     streams: bool = False
     on_device: bool = False
+    weights: bool = False
+    adds: bool = False
     targets: tuple[str, ...] = ("classes",)
 
     @property
@@ -83,6 +86,8 @@ METHODS: dict[str, Method] = {
         streams=True,
         on_device=True,
         targets=ANY_TARGET,
+        weights=True,
+        adds=True,
     ),
     "univariate-test": Method(
         path="featly.filters.univariate_test:UnivariateTest",
@@ -112,6 +117,8 @@ METHODS: dict[str, Method] = {
         streams=True,
         on_device=True,
         targets=ANY_TARGET,
+        weights=True,
+        adds=True,
     ),
     "information-gain": Method(
         path="featly.filters.information_gain:InformationGain",
@@ -127,6 +134,8 @@ METHODS: dict[str, Method] = {
         streams=True,
         on_device=True,
         targets=ANY_TARGET,
+        weights=True,
+        adds=True,
     ),
     "gain-ratio": Method(
         path="featly.filters.gain_ratio:GainRatio",
@@ -142,6 +151,8 @@ METHODS: dict[str, Method] = {
         streams=True,
         on_device=True,
         targets=ANY_TARGET,
+        weights=True,
+        adds=True,
     ),
     "symmetric-uncertainty": Method(
         path="featly.filters.symmetric_uncertainty:SymmetricUncertainty",
@@ -157,6 +168,8 @@ METHODS: dict[str, Method] = {
         streams=True,
         on_device=True,
         targets=ANY_TARGET,
+        weights=True,
+        adds=True,
     ),
     "signal-to-noise": Method(
         path="featly.filters.signal_to_noise:SignalToNoise",
@@ -171,6 +184,8 @@ METHODS: dict[str, Method] = {
         cost="n p, one pass",
         streams=True,
         on_device=True,
+        weights=True,
+        adds=True,
     ),
     "mim": Method(
         path="featly.filters.mim:MIM",
@@ -186,6 +201,8 @@ METHODS: dict[str, Method] = {
         streams=True,
         on_device=True,
         targets=ANY_TARGET,
+        weights=True,
+        adds=True,
     ),
     "mifs": Method(
         path="featly.filters.mifs:MIFS",
@@ -442,6 +459,7 @@ METHODS: dict[str, Method] = {
         cost="n² p, + n² a round; n p² a round where n is much larger",
         streams=True,
         on_device=True,
+        weights=True,
     ),
     "mkl-rfe": Method(
         path="featly.elimination.mkl_rfe:MKLRFE",
@@ -455,6 +473,7 @@ METHODS: dict[str, Method] = {
         uses=("keep", "prior"),
         cost="n² p, some ten times a round",
         on_device=True,
+        weights=True,
     ),
     "multiclass-svm-rfe": Method(
         path="featly.elimination.multiclass_svm_rfe:MulticlassSVMRFE",
@@ -467,6 +486,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep", "prior"),
         cost="n² p, + d³ a round for d free dual variables",
+        weights=True,
     ),
     "arom": Method(
         path="featly.embedded.arom:AROM",
@@ -507,6 +527,7 @@ METHODS: dict[str, Method] = {
         many_classes=True,
         uses=("keep",),
         cost="trees x n √p log n",
+        weights=True,
     ),
     "perceptron": Method(
         path="featly.embedded.perceptron_ranker:PerceptronRanker",

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, stop_with
+from featly.base import Problem, Ranker, Ranking, Weighted, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.kernels.kernel_sets import ColumnKernels, Kernels, ScaledKernels
 from featly.core.kernels.mkl import solve_mkl
 from featly.core.svm.dual import SVMDual
 from featly.elimination.rfe import check_schedule, eliminate
-from featly.problem.problem import row_prices
 from featly.table.schema import Schema
 
 __all__ = ["MKLRFE"]
@@ -31,7 +30,7 @@ MOST_ROWS = 20_000  # four n x n matrices are held at a time
 MOST_PRIOR = 100.0  # squared, it multiplies a kernel; above, the solver loses the others
 
 
-class MKLRFE(Ranker):
+class MKLRFE(Weighted, Ranker):
     r"""Rank mixed columns by recursive elimination with multiple kernel learning.
 
     Every column has a kernel of its own, the clinical kernel: the similarity of two rows in that
@@ -219,7 +218,7 @@ class MKLRFE(Ranker):
             )
         problem.moments()  # raises an error on infinite values
         y, prior = problem.classes.signs, problem.preference.prior
-        C = row_prices(self.C, self.class_weight, problem.classes.codes, problem.classes.labels)
+        C = problem.row_prices(self.C, self.class_weight)
         kernels = self._kernels(problem)
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)

@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking
+from featly.base import Problem, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
-from featly.core.sources import centers_and_variances, unit_scale
+from featly.core.sources import unit_scale
 from featly.elimination.multiclass_svm import JointMachine, MulticlassMachine, PairsMachine
 from featly.elimination.rfe import build_elimination_ranking, check_schedule, eliminate
-from featly.problem.problem import row_prices
 from featly.table.schema import Schema
 
 __all__ = ["MulticlassSVMRFE"]
@@ -31,7 +30,7 @@ IMPORTANCES = ("squared", "abs")
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
 
-class MulticlassSVMRFE(Ranker):
+class MulticlassSVMRFE(Weighted, Ranker):
     r"""Rank columns for many classes by recursive elimination with a multiclass SVM.
 
     Each round fits weights :math:`w_m` of all classes to the remaining columns and drops columns of
@@ -243,9 +242,9 @@ class MulticlassSVMRFE(Ranker):
     def _machine(self, problem: Problem) -> tuple[MulticlassMachine, bool]:
         """Return the machine on all columns, and whether there is a prior."""
         classes, prior = problem.classes, problem.preference.prior
-        C = row_prices(self.C, self.class_weight, classes.codes, classes.labels)
+        C = problem.row_prices(self.C, self.class_weight)
         moments = problem.moments(complete_for=type(self).__name__)
-        center, variance = centers_and_variances(problem.source, moments)
+        center, variance = problem.centers_and_variances(moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         widths = None
         if prior is not None:

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking
+from featly.base import Problem, Ranker, Ranking, Weighted
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.kernels.clinical import ClinicalColumns
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.sources import Source, centers_and_variances, unit_scale
+from featly.core.sources import Source, unit_scale
 from featly.elimination.clinical_svm import ClinicalMachine
 from featly.elimination.gaussian_svm import GaussianMachine
 from featly.elimination.linear_svm import LinearMachine
@@ -32,7 +32,6 @@ from featly.elimination.rfe import (
     check_schedule,
     eliminate,
 )
-from featly.problem.problem import row_prices
 from featly.table.schema import Schema
 
 __all__ = ["SVMRFE"]
@@ -42,7 +41,7 @@ MOST_GAUSSIAN_ROWS = 20_000  # an n x n matrix takes 3 GB, and there are several
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
 
-class SVMRFE(Ranker):
+class SVMRFE(Weighted, Ranker):
     r"""Rank columns by recursive elimination with a support vector machine.
 
     Each round fits a soft-margin SVM to the remaining columns and drops those of the smallest
@@ -307,7 +306,7 @@ class SVMRFE(Ranker):
             problem = problem.in_memory(f"kernel={self.kernel!r}")
         y, prior = problem.classes.signs, problem.preference.prior
         price = KERNELS[self.kernel] if self.C is None else self.C
-        C = row_prices(price, self.class_weight, problem.classes.codes, problem.classes.labels)
+        C = problem.row_prices(price, self.class_weight)
         if self.kernel == "clinical":
             problem.moments()  # raises an error on infinite values
             elimination, duality_gaps = self._run_elimination(
@@ -327,7 +326,7 @@ class SVMRFE(Ranker):
         """Rank by the linear or the rbf kernel, on columns that are centred and scaled."""
         name = type(self).__name__
         moments = problem.moments(complete_for=name, instead=f"{name}(kernel='clinical')")
-        center, variance = centers_and_variances(problem.source, moments)
+        center, variance = problem.centers_and_variances(moments)
         scale = unit_scale(variance) if self.standardize else np.ones(len(variance))
         widths = None
         if prior is not None:

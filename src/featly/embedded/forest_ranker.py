@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
+from featly.base import Problem, Ranker, Ranking, Weighted, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.trees.forest import Forest, ForestInterrupted, grow_forest
@@ -24,7 +24,7 @@ from featly.table.schema import Schema
 __all__ = ["ForestRanker"]
 
 
-class ForestRanker(Ranker):
+class ForestRanker(Weighted, Ranker):
     r"""Rank columns by the accuracy that a random forest loses when they are permuted.
 
     Every tree is grown on a bootstrap sample of the rows and tested on the rows outside it. Then
@@ -108,6 +108,10 @@ class ForestRanker(Ranker):
 
     *Missing values* are tried on both sides of every cut, and alone against all others (Twala et
     al., 2008), so that informative missing values are found. In a category they are one more level.
+
+    *Weights of rows*: with `sample_weight`, the rows of a tree are drawn in proportion to their
+    weights, as many as there are rows, as with ranger's ``case.weights``. Rows out of the bag count
+    once each.
 
     *New levels and new missing values*, which a node did not have in training, go to its larger
     side.
@@ -241,6 +245,7 @@ class ForestRanker(Ranker):
                     min_samples_leaf=int(self.min_samples_leaf),
                     max_depth=None if self.max_depth is None else int(self.max_depth),
                     random_state=int(self.random_state),
+                    weights=problem.weights,
                     n_jobs=self.n_jobs,
                     progress=progress,
                 )

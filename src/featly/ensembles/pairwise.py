@@ -12,7 +12,7 @@ list combination, *Expert Systems with Applications* 88, 205-216.
 from collections.abc import Callable
 from typing import Any, Self
 
-from featly.base import Problem, Ranker, Ranking
+from featly.base import Problem, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
 from featly.basics.resources import Resources
 from featly.combine.parts import check_decomposition, rank_by_classes
@@ -22,7 +22,7 @@ from featly.table.schema import Schema
 __all__ = ["PairwiseRanker"]
 
 
-class PairwiseRanker(Ranker):
+class PairwiseRanker(Weighted, Ranker):
     r"""Rank for every pair of classes, and make one list of all the lists.
 
     An average over the classes undervalues a column that only tells one class from the others: in
@@ -199,6 +199,10 @@ class PairwiseRanker(Ranker):
     @property
     def _on_device(self) -> bool:  # type: ignore[override]
         return self._ranker_or_class()._on_device
+
+    @property
+    def _weighs_targets(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._ranker_or_class()._weighs_targets
 
     def _resources(self) -> Resources:
         return self._resolve_ranker()._resources()

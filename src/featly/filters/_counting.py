@@ -1,22 +1,35 @@
 """Base classes of the filters that count levels: cutting numbers, missing values."""
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 
-from featly.base import Problem, Ranker, SubsetSelector
-from featly.basics.errors import ParameterError
+from featly.additive import Additive
+from featly.base import Problem, Ranker, Ranking, SubsetSelector
+from featly.basics.errors import DataError, ParameterError
+from featly.basics.kinds import CATEGORICAL
 from featly.core.counts.codes import Codes, spread_missing
-from featly.core.counts.contingency import Tables, chi_squared
-from featly.core.counts.discretise import CutRule
+from featly.core.counts.contingency import Tables
+from featly.core.counts.discretise import CutRule, Cuts
 from featly.core.counts.entropy import ClassInformation, class_information
+from featly.core.counts.level_counts import LevelCounts, level_labels
 from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.problem.place import device_codes
 from featly.table.schema import Schema
 
-__all__ = ["CountingRanker", "CountingSelector", "cut_rule_from"]
+__all__ = [
+    "CountingFilter",
+    "CountingRanker",
+    "CountingSelector",
+    "cut_rule_from",
+    "is_cut_by_class",
+    "read_cuts",
+]
 
 RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
 MISSING = ("level", "spread")
@@ -42,8 +55,8 @@ class _Counting:
             )
 
     def _codes(self, problem: Problem) -> Codes:
-        rule = cut_rule_from(self.discretizer)  # type: ignore[attr-defined]
-        return problem.coded(rule, self.n_jobs)  # type: ignore[attr-defined]
+        cuts = read_cuts(self.discretizer, problem)  # type: ignore[attr-defined]
+        return problem.coded(cuts, self.n_jobs)  # type: ignore[attr-defined]
 
     def _map_tables(self, problem: Problem, compute: Callable[[Tables], Any]) -> list[Any]:
         """Compute something from the counts of the levels of every column in every class.
@@ -51,26 +64,20 @@ class _Counting:
         Missing values have a level of their own, or are spread over the others. A table on disk
         is counted one range of columns at a time, and the list has one entry for each range.
         """
-        codes, groups = self._codes(problem), problem.target.groups()
+        codes = self._codes(problem)
 
         def count_part(part: Codes) -> Any:
-            tables = part.tables(*groups)
-            return compute(spread_missing(tables) if self.missing == "spread" else tables)  # type: ignore[attr-defined]
+            return compute(self._spread(problem.tables(part)))
 
         return codes.each(count_part) if isinstance(codes, StreamedCodes) else [count_part(codes)]
 
-    def _information(self, problem: Problem) -> ClassInformation:
-        """Return the information of each column about the class."""
-        n_rows, n_jobs = problem.source.n_rows, self.n_jobs  # type: ignore[attr-defined]
-        parts = self._map_tables(problem, lambda tables: class_information(tables, n_rows, n_jobs))
-        return ClassInformation.concatenate(parts)
+    def _spread(self, tables: Tables) -> Tables:
+        """Return the counts with missing values spread over the levels, if they are to be."""
+        return spread_missing(tables) if self.missing == "spread" else tables  # type: ignore[attr-defined]
 
 
 class CountingRanker(_Counting, Ranker):
-    """Base of the rankers that count levels; see :class:`InformationGain` for the parameters.
-
-    Whole numbers on a GPU are counted and scored there.
-    """
+    """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
 
     _streams = True
     _on_device = True
@@ -78,30 +85,9 @@ class CountingRanker(_Counting, Ranker):
     def _device_form(self) -> str:
         return "own"
 
-    def _information(self, problem: Problem) -> ClassInformation:
-        if not problem.on_device:
-            return super()._information(problem)
-        from featly.core.counts import entropy_cuda as cuda
-
-        with problem.naming_columns():
-            codes = self._device_codes(problem)
-            return cuda.class_information(codes, *problem.target.groups())
-
-    def _chi_squared(self, problem: Problem) -> tuple[Any, Any]:
-        """Return Pearson's statistic of every column, and its degrees of freedom."""
-        if not problem.on_device:
-            parts = self._map_tables(problem, lambda tables: chi_squared(tables, self.n_jobs))
-            statistic, freedom = (np.concatenate(part) for part in zip(*parts, strict=True))
-            return statistic, freedom
-        from featly.core.counts import entropy_cuda as cuda
-
-        with problem.naming_columns():
-            codes = self._device_codes(problem)
-            return cuda.chi_squared(codes, *problem.target.groups())
-
     def _device_codes(self, problem: Problem) -> Any:
         """Return the columns as codes on the device."""
-        codes = device_codes(problem, cut_rule_from(self.discretizer), self.n_jobs)
+        codes = device_codes(problem, read_cuts(self.discretizer, problem), self.n_jobs)
         if self.missing == "spread" and codes.any_missing():
             raise NotOnDevice("missing='spread' is computed on the CPU")
         return codes
@@ -126,6 +112,89 @@ class CountingRanker(_Counting, Ranker):
         self.memory_limit = memory_limit
 
 
+@dataclass(frozen=True)
+class Settled:
+    """What the first rows settle for all others: where numbers are cut, and the names of levels."""
+
+    cuts: Cuts | None
+    names: dict[int, dict[str, int]] = field(default_factory=dict)
+
+
+class CountingFilter(CountingRanker, Additive):
+    """Base of the filters that judge each column by the table of its levels against the classes.
+
+    Whole numbers on a GPU are counted and scored there.
+    """
+
+    _adds_targets = ("classes",)
+
+    @abstractmethod
+    def _rank_measures(self, problem: Problem, measures: Any) -> Ranking:
+        """Rank columns by what ``_measure`` says of them."""
+
+    def _measure(self, tables: Tables, n_rows: float) -> Any:
+        """Measure the tables of some columns."""
+        return class_information(tables, n_rows, self.n_jobs)
+
+    def _measure_on_device(self, codes: Any, groups: Any) -> Any:
+        """Measure the columns of a table on a GPU."""
+        from featly.core.counts import entropy_cuda as cuda
+
+        return cuda.class_information(codes, *groups)
+
+    def _join(self, parts: Sequence[Any]) -> Any:
+        """Join the measures of ranges of columns."""
+        return ClassInformation.concatenate(parts)
+
+    def _rank(self, problem: Problem) -> Ranking:
+        if problem.on_device:
+            with problem.naming_columns():
+                codes = self._device_codes(problem)
+                measures = self._measure_on_device(codes, problem.target.groups())
+            return self._rank_measures(problem, measures)
+        n_rows = problem.total
+        parts = self._map_tables(problem, lambda tables: self._measure(tables, n_rows))
+        return self._rank_measures(problem, self._join(parts))
+
+    # ---- batches ----------------------------------------------------------------------------
+    def _settle(self, problem: Problem) -> Settled:
+        if problem.on_device:
+            raise NotOnDevice("batches are counted on the CPU")
+        cuts = read_cuts(self.discretizer, problem)
+        if isinstance(cuts, CutRule):
+            if cuts.is_supervised and problem.classes.count < 2:
+                raise DataError(
+                    f"y of the first batch has one class only ({problem.classes.labels[0]!r}): "
+                    f"discretizer={self.discretizer!r} learns its cuts from that batch and needs "
+                    "two. Give more rows first, or cuts that are learnt: "
+                    "discretizer=FrozenEstimator(MDLP().fit(X, y))"
+                )
+            cuts = problem.cuts(cuts, self.n_jobs)
+        return Settled(cuts)
+
+    def _statistic(self, problem: Problem, settled: Settled) -> LevelCounts:
+        if problem.on_device:
+            raise NotOnDevice("batches are counted on the CPU")
+        codes = problem.coded(settled.cuts, self.n_jobs)
+        labels = level_labels(codes)
+        start = np.concatenate([[0], np.cumsum(codes.n_levels + 1)])
+        for column, texts in problem.columns.texts.items():
+            names = settled.names.setdefault(column, {})
+            numbers = [names.setdefault(text, len(names)) for text in texts]
+            labels[start[column] + 1 : start[column + 1]] = numbers
+        return LevelCounts.from_tables(problem.tables(codes), labels)
+
+    def _judge(self, problem: Problem, statistic: LevelCounts, settled: Settled) -> Ranking:
+        for column, names in settled.names.items():  # sorted, whenever they came
+            order = sorted(names, key=str)
+            position = {name: place for place, name in enumerate(order)}
+            new_labels = np.array([position[name] for name in names], np.float64)
+            statistic = statistic.relabelled(column, new_labels)
+        n_rows = statistic.counts[statistic.columns == 0].sum()
+        measures = self._measure(self._spread(statistic.tables()), n_rows)
+        return self._rank_measures(problem, measures)
+
+
 class CountingSelector(_Counting, SubsetSelector):
     """Base of the subset selectors that count levels."""
 
@@ -144,10 +213,53 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
     if isinstance(discretizer, str) and discretizer in RULES:
         # the coding of a cut that Weka's evaluators use; only MDLP codes cuts
         return CutRule(discretizer, encoding="distinct")
-    rule = getattr(discretizer, "cut_rule", None)
+    is_frozen = isinstance(discretizer, FrozenEstimator)
+    rule = getattr(discretizer.estimator if is_frozen else discretizer, "cut_rule", None)
     if rule is not None and not isinstance(discretizer, type):
+        if is_frozen and not hasattr(discretizer, "cuts_"):
+            raise ParameterError(
+                f"discretizer={discretizer!r} is not fitted: call its fit before it is frozen"
+            )
         return rule()  # type: ignore[no-any-return]
     raise ParameterError(
         f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))}, a discretiser of "
-        "featly.preprocessing, or None for numbers that are levels already"
+        "featly.preprocessing, one that is fitted and frozen by sklearn's FrozenEstimator, or None "
+        "for numbers that are levels already"
     )
+
+
+def is_cut_by_class(discretizer: Any) -> bool:
+    """Return whether numbers are cut where the classes differ."""
+    rule = cut_rule_from(discretizer)
+    return rule is not None and rule.is_supervised
+
+
+def read_cuts(discretizer: Any, problem: Problem) -> CutRule | Cuts | None:
+    """Return the rule by which the numbers of a table are cut, or the cuts of a frozen discretiser.
+
+    Raise DataError if it was fitted to other columns.
+    """
+    rule = cut_rule_from(discretizer)
+    if not isinstance(discretizer, FrozenEstimator):
+        return rule
+    fitted, columns = discretizer.estimator, problem.columns
+    n_columns = len(columns.kinds)
+    if fitted.n_features_in_ != n_columns:
+        raise DataError(
+            f"X has {n_columns} columns and the frozen discretizer was fitted to "
+            f"{fitted.n_features_in_}: fit it to a table of the same columns"
+        )
+    for k, name in enumerate(getattr(fitted, "feature_names_in_", [])):
+        if columns.names[k] != name:
+            raise DataError(
+                f"column {k} of X is {columns.names[k]!r}, and was {name!r} where the frozen "
+                "discretizer was fitted: give the columns in that order"
+            )
+    cuts: Cuts = fitted.cuts()
+    differs = np.flatnonzero((columns.kinds == CATEGORICAL) & (cuts.counts > 0))
+    if len(differs):
+        raise DataError(
+            f"column {columns.names[int(differs[0])]!r} is categorical, and was cut where the "
+            "frozen discretizer was fitted: give both the same schema"
+        )
+    return cuts

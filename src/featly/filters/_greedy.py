@@ -11,11 +11,12 @@ from featly.base import Problem, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.core.counts.discretise import Cuts
 from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.search import Criterion, PairInformation, SearchResult, forward_search
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
-from featly.filters._counting import CountingRanker, cut_rule_from
+from featly.filters._counting import CountingRanker, read_cuts
 from featly.table.schema import Schema
 
 __all__ = [
@@ -121,7 +122,9 @@ class GreedyInformation(CountingRanker):
         memory_budget = source.memory // 2 if isinstance(source, StreamedSource) else None
         if folder is None and memory_budget is None:
             return None
-        key = () if folder is None else (problem.fingerprint, cut_rule_from(self.discretizer))
+        cuts = read_cuts(self.discretizer, problem)
+        parts = (cuts.values, cuts.start) if isinstance(cuts, Cuts) else (cuts,)
+        key = () if folder is None else (problem.fingerprint, *parts)
         return PackCache(memory_budget, folder, key)
 
     def _saved_search(self, problem: Problem) -> SavedSearch | None:

@@ -9,19 +9,22 @@ Pearson, K. (1900), On the criterion that a given system of deviations..., *Phil
 attributes, *Proc. 7th IEEE ICTAI*, 388-391.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from featly.base import Problem, Ranking, rank_by_merit
 from featly.basics.kinds import CATEGORICAL
-from featly.core.counts.contingency import chi2_tail
+from featly.core.counts.contingency import Tables, chi2_tail, chi_squared
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.stats.tails import false_discovery_rates
-from featly.filters._counting import CountingRanker, cut_rule_from
+from featly.filters._counting import CountingFilter, is_cut_by_class
 
 __all__ = ["ChiSquared"]
 
 
-class ChiSquared(CountingRanker):
+class ChiSquared(CountingFilter):
     r"""Rank columns by Pearson's statistic of their levels against the classes.
 
     Numbers are cut into levels first. This is the test of the contingency table, unlike
@@ -107,9 +110,20 @@ class ChiSquared(CountingRanker):
     └─────────┴──────┴───────┘
     """
 
-    def _rank(self, problem: Problem) -> Ranking:
-        statistic, freedom = self._chi_squared(problem)
-        by_class = getattr(cut_rule_from(self.discretizer), "name", "") == "mdlp"
+    def _measure(self, tables: Tables, n_rows: float) -> Any:
+        return chi_squared(tables, self.n_jobs)
+
+    def _measure_on_device(self, codes: Any, groups: Any) -> Any:
+        from featly.core.counts import entropy_cuda as cuda
+
+        return cuda.chi_squared(codes, *groups)
+
+    def _join(self, parts: Sequence[Any]) -> Any:
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+    def _rank_measures(self, problem: Problem, measures: Any) -> Ranking:
+        statistic, freedom = measures
+        by_class = is_cut_by_class(self.discretizer)
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)
         p, q = np.full((2, len(statistic)), np.nan)
         if tested.any():

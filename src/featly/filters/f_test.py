@@ -23,19 +23,20 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit
+from featly.additive import Additive
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.basics.typing import FloatArray
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Comoments, Moments, Source
 from featly.core.stats.tails import f_tail, false_discovery_rates
-from featly.problem.target import Classes
+from featly.problem.target import Classes, Numbers
 from featly.table.schema import Schema
 
 __all__ = ["FTest"]
 
 
-class FTest(Ranker):
+class FTest(Additive):
     r"""Rank columns by the F-test: of analysis of variance over classes, or of regression.
 
     One pass over the table. A missing value is left out of its column's means, so columns differ
@@ -131,12 +132,26 @@ class FTest(Ranker):
         self.device = device
         self.memory_limit = memory_limit
 
-    def _rank(self, problem: Problem) -> Ranking:
-        statistic, d1, d2 = f_of_target(problem)
+    _adds_targets = ("classes", "numbers")
+    _weighs_targets = ("classes", "numbers")
+
+    def _settle(self, problem: Problem) -> float:
+        """Return the number from which those of the target are measured."""
+        target, weights = problem.target, problem.weights
+        if not isinstance(target, Numbers):
+            return 0.0
+        values = target.values
+        return float(values.mean() if weights is None else np.average(values, weights=weights))
+
+    def _statistic(self, problem: Problem, settled: float) -> Moments | Comoments:
+        return moments_with_target(problem, settled)
+
+    def _judge(self, problem: Problem, statistic: Moments | Comoments, settled: float) -> Ranking:
+        f, d1, d2 = f_of_moments(statistic, self.n_jobs)
 
         def test_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             part = slice(*block)
-            return f_tail(statistic[part], d1[part], d2[part])
+            return f_tail(f[part], d1[part], d2[part])
 
         parts = run_blocks(test_block, split(problem.source.n_features, 4096), self.n_jobs)
         p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
@@ -144,7 +159,7 @@ class FTest(Ranker):
             problem.preference,
             evidence,
             extra={
-                "statistic": statistic,
+                "statistic": f,
                 "p_value": p,
                 "q_value": false_discovery_rates(p, best_first(evidence)),
             },
@@ -159,15 +174,32 @@ def f_of_target(
     `source` has the columns in place of those of the problem, such as their ranks.
     """
     problem = problem if source is None else replace(problem, source=source)
-    if isinstance(problem.target, Classes):
-        moments = problem.moments(by_class=True)
-        blocks = split(problem.source.n_features, 4096)
-        parts = run_blocks(
-            lambda block: f_statistic(moments.columns(*block)), blocks, problem.source.n_jobs
-        )
-        statistic, d1, d2 = (np.concatenate(values) for values in zip(*parts, strict=True))
-        return statistic, d1, d2
-    return f_of_regression(problem.comoments(problem.target.influence()[:, 0]))
+    return f_of_moments(moments_with_target(problem), problem.source.n_jobs)
+
+
+def moments_with_target(problem: Problem, center: float | None = None) -> Moments | Comoments:
+    """Return the moments of the columns by class, or with the number of every row.
+
+    Numbers are measured from `center`, their mean by default.
+    """
+    target = problem.target
+    if isinstance(target, Classes):
+        return problem.moments(by_class=True)
+    if isinstance(target, Numbers) and center is not None:
+        return problem.comoments(target.values - center)
+    return problem.comoments(target.influence()[:, 0])
+
+
+def f_of_moments(
+    moments: Moments | Comoments, n_jobs: int | None = None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return F of every column and its degrees of freedom."""
+    if isinstance(moments, Comoments):
+        return f_of_regression(moments)
+    blocks = split(moments.mean.shape[1], 4096)
+    parts = run_blocks(lambda block: f_statistic(moments.columns(*block)), blocks, n_jobs)
+    statistic, d1, d2 = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return statistic, d1, d2
 
 
 def f_of_regression(comoments: Comoments) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -8,12 +8,13 @@ Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106
 """
 
 from featly.base import Problem, Ranking, rank_by_merit
-from featly.filters._counting import CountingRanker
+from featly.core.counts.entropy import ClassInformation
+from featly.filters._counting import CountingFilter
 
 __all__ = ["GainRatio"]
 
 
-class GainRatio(CountingRanker):
+class GainRatio(CountingFilter):
     r"""Rank columns by their information gain over their own entropy.
 
     Numbers are cut into levels first. The ratio favours columns of low entropy, such as one with
@@ -97,5 +98,5 @@ class GainRatio(CountingRanker):
 
     _uses = ("keep", "prior")
 
-    def _rank(self, problem: Problem) -> Ranking:
-        return rank_by_merit(problem.preference, self._information(problem).ratio(), shown=True)
+    def _rank_measures(self, problem: Problem, measures: ClassInformation) -> Ranking:
+        return rank_by_merit(problem.preference, measures.ratio(), shown=True)

@@ -8,12 +8,13 @@ Quinlan, J. R. (1986), Induction of decision trees, *Machine Learning* 1, 81-106
 """
 
 from featly.base import Problem, Ranking, rank_by_merit
-from featly.filters._counting import CountingRanker
+from featly.core.counts.entropy import ClassInformation
+from featly.filters._counting import CountingFilter
 
 __all__ = ["InformationGain"]
 
 
-class InformationGain(CountingRanker):
+class InformationGain(CountingFilter):
     r"""Rank columns by their mutual information with the class, in bits.
 
     Numbers are cut into levels first. The gain favours columns of many levels;
@@ -98,5 +99,5 @@ class InformationGain(CountingRanker):
 
     _uses = ("keep", "prior")
 
-    def _rank(self, problem: Problem) -> Ranking:
-        return rank_by_merit(problem.preference, self._information(problem).gain(), shown=True)
+    def _rank_measures(self, problem: Problem, measures: ClassInformation) -> Ranking:
+        return rank_by_merit(problem.preference, measures.gain(), shown=True)

@@ -9,12 +9,13 @@ Natural Language*, 212-217.
 """
 
 from featly.base import Problem, Ranking, rank_by_merit
-from featly.filters._counting import CountingRanker
+from featly.core.counts.entropy import ClassInformation
+from featly.filters._counting import CountingFilter
 
 __all__ = ["MIM"]
 
 
-class MIM(CountingRanker):
+class MIM(CountingFilter):
     r"""Rank columns by their mutual information with the class: the criterion without redundancy.
 
     The simplest of the family of :class:`InformationCriterion`, and the same as
@@ -95,5 +96,5 @@ class MIM(CountingRanker):
 
     _uses = ("keep", "prior")
 
-    def _rank(self, problem: Problem) -> Ranking:
-        return rank_by_merit(problem.preference, self._information(problem).gain(), shown=True)
+    def _rank_measures(self, problem: Problem, measures: ClassInformation) -> Ranking:
+        return rank_by_merit(problem.preference, measures.gain(), shown=True)

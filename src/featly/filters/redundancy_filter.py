@@ -37,7 +37,7 @@ from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import StreamedSource
-from featly.filters._counting import cut_rule_from
+from featly.filters._counting import cut_rule_from, read_cuts
 from featly.filters.f_test import f_of_target
 from featly.table.schema import Schema
 
@@ -274,7 +274,7 @@ class RedundancyFilter(SubsetSelector):
     def _select(self, problem: Problem) -> Selection:
         codes = None
         if "information" in (self._measure(), self._relevance()):
-            codes = problem.coded(cut_rule_from(self.discretizer), self.n_jobs)
+            codes = problem.coded(read_cuts(self.discretizer, problem), self.n_jobs)
         if self.rule == "groups":
             assert codes is not None
             return self._select_groups(problem, codes)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit
+from featly.additive import Additive
+from featly.base import Problem, Ranking, rank_by_merit
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
@@ -21,7 +22,7 @@ from featly.table.schema import Schema
 __all__ = ["SignalToNoise"]
 
 
-class SignalToNoise(Ranker):
+class SignalToNoise(Additive):
     r"""Rank columns by the distance of class means over the spread within the classes.
 
     With more than two classes, each class is compared with all other rows together, and the
@@ -123,35 +124,39 @@ class SignalToNoise(Ranker):
         self.device = device
         self.memory_limit = memory_limit
 
-    def _rank(self, problem: Problem) -> Ranking:
-        moments, labels = problem.moments(by_class=True), problem.classes.labels
+    def _statistic(self, problem: Problem, settled: None) -> Moments:
+        return problem.moments(by_class=True)
+
+    def _judge(self, problem: Problem, statistic: Moments, settled: None) -> Ranking:
+        labels = problem.classes.labels
 
         def compute_ratios(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-            return signal_to_noise(moments.columns(*block))
+            return signal_to_noise(statistic.columns(*block))
 
         parts = run_blocks(compute_ratios, split(problem.source.n_features, 4096), self.n_jobs)
-        statistic, marked = (np.concatenate(values) for values in zip(*parts, strict=True))
+        ratio, marked = (np.concatenate(values) for values in zip(*parts, strict=True))
         return rank_by_merit(
             problem.preference,
-            np.abs(statistic),
-            extra={"statistic": statistic, "marked_class": labels[marked]},
+            np.abs(ratio),
+            extra={"statistic": ratio, "marked_class": labels[marked]},
         )
 
 
 def signal_to_noise(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """Return the signed ratio of every column and its marked class, from moments by class."""
-    n_classes = len(moments.count)
+    n_classes, n_columns = moments.count.shape
+    if n_classes == 1:  # in the first rows of a stream
+        return np.zeros(n_columns), np.zeros(n_columns, np.int64)
     if n_classes == 2:
-        statistic = _ratio(_class_moments(moments, 1), _class_moments(moments, 0))
-        return statistic, np.ones(len(statistic), np.int64)
+        return _ratio(moments.group(1), moments.group(0)), np.ones(n_columns, np.int64)
     ratios = np.array(
         [
-            _ratio(_class_moments(moments, c), other_classes)
+            _ratio(moments.group(c), other_classes)
             for c, other_classes in enumerate(_moments_without_class(moments))
         ]
     )
     marked = round_scores(np.abs(ratios)).argmax(axis=0)
-    return ratios[marked, np.arange(ratios.shape[1])], marked
+    return ratios[marked, np.arange(n_columns)], marked
 
 
 def _ratio(first: Moments, second: Moments) -> np.ndarray:
@@ -171,25 +176,10 @@ def _moments_without_class(moments: Moments) -> list[Moments]:
     leave rounding errors where the other classes do not vary.
     """
     n_classes = len(moments.count)
-    before = [_class_moments(moments, 0)]
-    after = [_class_moments(moments, n_classes - 1)]
+    before, after = [moments.group(0)], [moments.group(n_classes - 1)]
     for c in range(1, n_classes - 1):
-        before.append(_add_moments(before[-1], _class_moments(moments, c)))
-        after.append(_add_moments(_class_moments(moments, n_classes - 1 - c), after[-1]))
+        before.append(before[-1] + moments.group(c))
+        after.append(moments.group(n_classes - 1 - c) + after[-1])
     after.reverse()  # after[c] begins at class c + 1
-    inner = [_add_moments(before[c - 1], after[c]) for c in range(1, n_classes - 1)]
+    inner = [before[c - 1] + after[c] for c in range(1, n_classes - 1)]
     return [after[0], *inner, before[-1]]
-
-
-def _add_moments(first: Moments, second: Moments) -> Moments:
-    """Add the moments of two groups of rows by the formula of Chan, Golub and LeVeque."""
-    count = first.count + second.count
-    share = second.count / np.maximum(count, 1)
-    difference = np.where(first.count * second.count > 0, second.mean - first.mean, 0.0)
-    mean = np.where(first.count > 0, first.mean + difference * share, second.mean)
-    return Moments(count, mean, first.m2 + second.m2 + difference**2 * first.count * share)
-
-
-def _class_moments(moments: Moments, c: int) -> Moments:
-    """Return the moments of one class."""
-    return Moments(moments.count[c], moments.mean[c], moments.m2[c])

@@ -9,12 +9,13 @@ prints it without the 2 as eq. 2.6.)
 """
 
 from featly.base import Problem, Ranking, rank_by_merit
-from featly.filters._counting import CountingRanker
+from featly.core.counts.entropy import ClassInformation
+from featly.filters._counting import CountingFilter
 
 __all__ = ["SymmetricUncertainty"]
 
 
-class SymmetricUncertainty(CountingRanker):
+class SymmetricUncertainty(CountingFilter):
     r"""Rank columns by their symmetric uncertainty with the class.
 
     Numbers are cut into levels first. The score is 0 for a column that is independent of the
@@ -99,7 +100,5 @@ class SymmetricUncertainty(CountingRanker):
 
     _uses = ("keep", "prior")
 
-    def _rank(self, problem: Problem) -> Ranking:
-        return rank_by_merit(
-            problem.preference, self._information(problem).uncertainty(), shown=True
-        )
+    def _rank_measures(self, problem: Problem, measures: ClassInformation) -> Ranking:
+        return rank_by_merit(problem.preference, measures.uncertainty(), shown=True)

@@ -9,8 +9,7 @@ import numpy as np
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL
 from featly.basics.typing import FloatArray, IntArray
-from featly.problem.ingest import _ranks
-from featly.problem.ingest_rows import _levels
+from featly.problem.ingest import _ranks, level_texts
 from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 
@@ -70,7 +69,7 @@ def read_column(table: Table, columns: Columns, j: int, name: str) -> Column:
     """Read one column; raise DataError if a number is infinite."""
     kind = columns.kinds[j]
     if kind == CATEGORICAL:
-        codes, levels = _levels(table, columns, j)
+        codes, levels = level_texts(table, columns, j)
         return Column(j, name, KINDS[kind], None, np.asarray(codes, np.int64), levels)
     is_number = columns.inferred[j] == CONTINUOUS and j not in columns.levels
     values = table.numbers([j])[:, 0] if is_number else _ranks(table, j, columns)

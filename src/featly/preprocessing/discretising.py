@@ -224,6 +224,16 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
             return self._as_frame(X, codes)
         return self._as_array(X, codes)
 
+    def cuts(self) -> Cuts:
+        """Return the cut points of all columns; the counting filters use them where it is frozen.
+
+        Returns
+        -------
+        Cuts
+        """
+        check_is_fitted(self)
+        return self._cuts
+
     def _numeric_cuts(self) -> Cuts:
         counts = self._cuts.counts[self._numeric]
         return Cuts(self._cuts.values, np.concatenate([[0], np.cumsum(counts)]))

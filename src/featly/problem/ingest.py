@@ -26,6 +26,7 @@ __all__ = [
     "IngestedTable",
     "as_stored_table",
     "ingest_stored",
+    "level_texts",
     "load_columns",
     "read",
     "read_numbers",
@@ -45,17 +46,23 @@ class IngestedTable:
 
 
 def read(
-    X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False
+    X: Any,
+    schema: Schema,
+    n_jobs: int | None = None,
+    *,
+    integers: bool = False,
+    texts: bool = False,
 ) -> IngestedTable:
     """Read an opened table, a numeric array or a SciPy sparse matrix.
 
     Float32 and float64 arrays are not copied; with `integers`, neither are whole numbers, which
-    would take four times their memory as floats.
+    would take four times their memory as floats. With `texts`, the levels of categorical columns
+    are kept in ``columns.texts``.
     """
     if scipy.sparse.issparse(X):
         return _read_sparse(X, schema, n_jobs)
     if isinstance(X, Table):
-        return _read_table(X, schema, n_jobs)
+        return _read_table(X, schema, n_jobs, texts=texts)
     names = DefaultNames(X.shape[1])
     columns = schema.resolve(names, np.full(len(names), CONTINUOUS))
     if (columns.kinds == CONTINUOUS).all():
@@ -64,7 +71,7 @@ def read(
         else:
             values = as_floats(X)
         return IngestedTable(DenseSource(values, n_jobs=n_jobs), columns)
-    return _read_table(ArrayTable(X), schema, n_jobs)
+    return _read_table(ArrayTable(X), schema, n_jobs, texts=texts)
 
 
 def as_stored_table(X: Any, *, mapped: bool) -> "StoredTable | None":
@@ -221,14 +228,49 @@ class _SomeNames(Sequence[str]):
         return self.names[int(self.features[position])]
 
 
-def _read_table(table: Table, schema: Schema, n_jobs: int | None) -> IngestedTable:
+def _read_table(
+    table: Table, schema: Schema, n_jobs: int | None, *, texts: bool = False
+) -> IngestedTable:
     columns = schema.resolve(table.names, table.kinds())
     categorical = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
-    codes, n_levels = table.codes(categorical) if categorical else (None, None)
+    codes, n_levels = None, None
+    if texts and categorical:
+        codes, n_levels, levels = _codes_and_texts(table, columns, categorical)
+        columns = dataclasses.replace(columns, texts=levels)
+    elif categorical:
+        codes, n_levels = table.codes(categorical)
     source = DenseSource(
         read_numbers(table, columns), codes, columns.kinds, n_levels, n_jobs=n_jobs
     )
     return IngestedTable(source, columns)
+
+
+def _codes_and_texts(
+    table: Table, columns: Columns, categorical: list[int]
+) -> tuple[np.ndarray, np.ndarray, dict[int, list[str]]]:
+    """Return categorical columns as codes, their numbers of levels, and the levels as text."""
+    codes, sizes = np.zeros((len(categorical), table.n_rows), np.uint16), []
+    texts = {}
+    for k, column in enumerate(categorical):
+        column_codes, texts[column] = level_texts(table, columns, column)
+        table.check_levels(column, len(texts[column]))
+        codes[k] = column_codes
+        sizes.append(len(texts[column]))
+    small = codes.astype(np.uint8) if max(sizes) < 255 else codes
+    return small, np.array(sizes), texts
+
+
+def level_texts(table: Table, columns: Columns, column: int) -> tuple[np.ndarray, list[str]]:
+    """Return a column as codes from 1, 0 where missing, and its levels as text.
+
+    The number 1 is the level "1" in columns of integers and of floats: a missing value turns the
+    one into the other.
+    """
+    if columns.inferred[column] != CONTINUOUS:
+        codes, levels = table.texts(column)
+        return codes, [str(level) for level in levels]
+    codes, levels = ArrayTable(table.numbers([column])).texts(0)
+    return codes, [str(int(level) if level.is_integer() else level) for level in levels]
 
 
 def read_numbers(table: Table, columns: Columns) -> np.ndarray | None:

@@ -18,11 +18,11 @@ from featly.basics.errors import DataError
 from featly.basics.estimators import BaseEstimator
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import FloatArray, IntArray
-from featly.problem.ingest import read_numbers
+from featly.problem.ingest import level_texts, read_numbers
 from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 
-__all__ = ["MixedColumns", "MixedReader", "MixedRows"]
+__all__ = ["MixedColumns", "MixedReader", "MixedRows", "kinds_as_schema"]
 
 
 LARGEST = 1e150  # the square of a larger number overflows
@@ -128,8 +128,8 @@ class MixedReader:
             self.categorical = np.setdiff1d(np.arange(self.n_features), self.numeric)
             codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
             for k, column in enumerate(self.categorical.tolist()):
-                codes[k] = self._learn_levels(*_levels(table, columns, column))
-            self._training_schema = _training_schema(table, columns, self.categorical)
+                codes[k] = self._learn_levels(*level_texts(table, columns, column))
+            self._training_schema = kinds_as_schema(table, columns, self.categorical)
         return MixedRows(self._require_finite(numbers), codes, self._n_levels())
 
     def read(self, X: Any, owner: BaseEstimator) -> MixedRows:
@@ -146,7 +146,7 @@ class MixedReader:
         numbers = self._require_finite(_numbers(table, columns))
         codes = np.zeros((len(self.categorical), table.n_rows), np.int64)
         for k, column in enumerate(self.categorical.tolist()):
-            column_codes, levels = _levels(table, columns, column)
+            column_codes, levels = level_texts(table, columns, column)
             known = self.levels[k]
             new_codes = [known.get(level) or _hash_level(level, len(known)) for level in levels]
             codes[k] = np.array([0, *new_codes], np.int64)[column_codes]
@@ -229,7 +229,7 @@ def _numbers(table: Table, columns: Columns) -> FloatArray:
     return values.astype(np.float64, copy=False)
 
 
-def _training_schema(table: Table, columns: Columns, codes: IntArray) -> Schema:
+def kinds_as_schema(table: Table, columns: Columns, codes: IntArray) -> Schema:
     """Return the kinds of a table's columns as a schema, by position, with ordinal levels."""
     levels = columns.levels
     coded = set(codes.tolist())
@@ -240,19 +240,6 @@ def _training_schema(table: Table, columns: Columns, codes: IntArray) -> Schema:
     }
     continuous = np.setdiff1d(np.arange(len(columns.kinds)), [*codes, *ordinal])
     return Schema(categorical=codes.tolist(), ordinal=ordinal, continuous=continuous.tolist())
-
-
-def _levels(table: Table, columns: Columns, column: int) -> tuple[IntArray, list[str]]:
-    """Return a column as codes from 1, 0 where missing, and its levels as text.
-
-    The number 1 is the level "1" in columns of integers and of floats: a missing value turns the
-    one into the other.
-    """
-    if columns.inferred[column] != CONTINUOUS:
-        codes, levels = table.texts(column)
-        return codes, [str(level) for level in levels]
-    codes, levels = ArrayTable(table.numbers([column])).texts(0)
-    return codes, [str(int(level) if level.is_integer() else level) for level in levels]
 
 
 def _hash_level(level: str, n_levels: int) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from featly.basics.errors import DeviceError, SlowWarning
 from featly.basics.kinds import CONTINUOUS
 from featly.core.counts.codes import Codes
-from featly.core.counts.discretise import CutRule
+from featly.core.counts.discretise import CutRule, Cuts
 from featly.core.pairs.devices import WORTH_A_DEVICE
 from featly.core.runtime.device_cuda import NotOnDevice, as_device, is_available, to_host, xp
 from featly.core.sources import DenseSource
@@ -73,6 +73,8 @@ def _is_worth_device(method: Any, n_rows: int, n_features: int) -> bool:
 
 def to_device(problem: Problem, form: str) -> Problem:
     """Return the problem in the form that the method needs on the device."""
+    if problem.weights is not None:
+        raise NotOnDevice("weights of rows are used on the CPU")
     if form == "own":
         return replace(problem, on_device=True)
     from featly.core.sources.source_cuda import cuda_source
@@ -99,7 +101,7 @@ def read_device(
     return IngestedTable(CudaSource(array, columns.kinds, n_jobs), columns)
 
 
-def device_codes(problem: Problem, rule: CutRule | None, n_jobs: int | None = None) -> Any:
+def device_codes(problem: Problem, rule: CutRule | Cuts | None, n_jobs: int | None = None) -> Any:
     """Return the columns as :class:`featly.core.counts.codes_cuda.CudaCodes` on the device.
 
     Whole numbers are coded there. Others are discretised on the CPU, and the codes are copied.

@@ -15,7 +15,8 @@ from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.resources import Resources, format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes, DenseCodes, SparseCodes
-from featly.core.counts.discretise import CutRule, cut_codes, cut_sparse, learn_cuts
+from featly.core.counts.contingency import Tables
+from featly.core.counts.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
 from featly.core.counts.streamed_codes import InfiniteError, StreamedCodes
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.greedy.cache import cache_key
@@ -28,12 +29,18 @@ from featly.core.sources import (
     Moments,
     Source,
     StreamedSource,
+    centers_and_variances,
+    weighted_comoments,
+    weighted_level_counts,
+    weighted_moments,
 )
 from featly.problem.target import Classes, Target
 from featly.registry import methods_that, suggested
 from featly.table.schema import Columns
 
 __all__ = ["Problem", "row_prices"]
+
+MOST_REPEATED = 1 << 24  # rows, where whole weights become repeated rows
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Problem:
         Whether to compute on a GPU; see :mod:`featly.problem.place`.
     stored : StoredTable or None
         The table on disk that was read, whether it is in memory or not.
+    weights : float64 array of shape (n_rows,), or None
+        How many equal rows each row counts as, above 0; None for 1 each.
     """
 
     source: Source
@@ -67,6 +76,12 @@ class Problem:
     resources: Resources = field(default_factory=Resources)
     on_device: bool = False
     stored: Any = None
+    weights: FloatArray | None = None
+
+    @property
+    def total(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return self.source.n_rows if self.weights is None else float(self.weights.sum())
 
     @property
     def classes(self) -> Classes:
@@ -83,6 +98,7 @@ class Problem:
             source=self.source.take_rows(rows, n_jobs),
             target=self.target.take(rows) if target is None else target,
             rows=rows if self.rows is None else self.rows[rows],
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
@@ -174,7 +190,10 @@ class Problem:
         `instead` is a variant of it that does not.
         """
         groups = self.classes.groups() if by_class else ()
-        moments = self.source.moments(*groups)
+        if self.weights is None:
+            moments = self.source.moments(*groups)
+        else:
+            moments = weighted_moments(self.source, self.weights, *groups)
         is_infinite = ~np.isfinite(moments.m2).all(axis=0)
         if is_infinite.any():
             raise self._infinite_error(int(np.flatnonzero(is_infinite)[0]))
@@ -184,30 +203,74 @@ class Problem:
 
     def comoments(self, h: FloatArray) -> Comoments:
         """Return moments of the columns with those of h; infinite values are an error."""
-        comoments = self.source.comoments(h)
+        if self.weights is None:
+            comoments = self.source.comoments(h)
+        else:
+            comoments = weighted_comoments(self.source, self.weights, h)
         is_infinite = ~(np.isfinite(comoments.m2) & np.isfinite(comoments.product))
         if is_infinite.any():
             raise self._infinite_error(int(np.flatnonzero(is_infinite)[0]))
         return comoments
 
-    def coded(self, rule: CutRule | None, n_jobs: int | None = None) -> Codes:
-        """Return the columns as codes: numbers cut by a rule, or levels as they stand."""
+    def tables(self, codes: Codes) -> Tables:
+        """Count the levels of every column in every group of rows."""
+        groups = self.target.groups()
+        if self.weights is None:
+            return codes.tables(*groups)
+        return codes.weighted_tables(*groups, self.weights)
+
+    def centers_and_variances(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of every atom and the total variance of every feature."""
+        counts = None
+        if self.weights is not None and (self.source.kinds == CATEGORICAL).any():
+            counts = weighted_level_counts(self.source, self.weights)
+        return centers_and_variances(self.source, moments, counts)
+
+    def row_prices(self, C: Any, class_weight: Any) -> FloatArray:
+        """Return C of every row of a support vector machine, by its class and its weight."""
+        classes = self.classes
+        return row_prices(C, class_weight, classes.codes, classes.labels, self.weights)
+
+    def coded(self, rule: CutRule | Cuts | None, n_jobs: int | None = None) -> Codes:
+        """Return the columns as codes: numbers cut by a rule or at points, or as they are."""
         if self.lies_on_device:
             return self.on_host(integers=True).coded(rule, n_jobs)
         if isinstance(self.source, StreamedSource):
             groups = self.target.groups()
-            return StreamedCodes(self.source, rule, *groups, self.column_error, n_jobs)
+            repeated = self._repeated_rows(rule)
+            return StreamedCodes(self.source, rule, *groups, self.column_error, n_jobs, repeated)
         if rule is None:
             with self.naming_columns():
                 return whole_codes(self.source, n_jobs)
-        self._refuse_infinite(n_jobs)
-        cuts = learn_cuts(self.source, *self.target.groups(), rule, n_jobs)
+        cuts = self.cuts(rule, n_jobs)
         if isinstance(self.source, CSCSource):
             data, zero, n_levels = cut_sparse(self.source, cuts)
             matrix = self.source.matrix[:, self.source.columns]
             return SparseCodes(matrix, data, zero, n_levels, n_jobs)
         assert isinstance(self.source, DenseSource)
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
+
+    def cuts(self, rule: CutRule | Cuts, n_jobs: int | None = None) -> Cuts:
+        """Return the points at which numbers of a table in memory are cut."""
+        self._refuse_infinite(n_jobs)
+        if isinstance(rule, Cuts):
+            return rule
+        repeated = self._repeated_rows(rule)
+        return learn_cuts(self.source, *self.target.groups(), rule, n_jobs, repeated)
+
+    def _repeated_rows(self, rule: CutRule | Cuts | None) -> IntArray | None:
+        """Return the rows, each as often as its weight says, where a rule of cuts counts rows."""
+        if self.weights is None or not isinstance(rule, CutRule) or not rule.counts_rows:
+            return None
+        whole = np.rint(self.weights)
+        if (whole != self.weights).any() or whole.sum() > MOST_REPEATED:
+            raise DataError(
+                f"sample_weight is {self.weights[np.argmax(whole != self.weights)]:g} in a row, "
+                f"and discretizer={rule.name!r} counts rows: give whole weights of at most "
+                f"{MOST_REPEATED:,} in all, discretizer='equal-width' or None, or cuts that are "
+                "learnt, by sklearn's FrozenEstimator"
+            )
+        return np.repeat(np.arange(len(whole)), whole.astype(np.int64))
 
     @contextmanager
     def naming_columns(self) -> Iterator[None]:
@@ -295,7 +358,13 @@ class Problem:
         )
 
 
-def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def row_prices(
+    C: Any,
+    class_weight: Any,
+    codes: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
     """Return C of every row of a machine with prices by class, or raise ParameterError.
 
     Parameters
@@ -305,6 +374,8 @@ def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray
     codes : int array
         Class of every row, as a position in `classes`.
     classes : array
+    weights : float array, optional
+        Of the rows: a row of weight 2 costs as much as two.
 
     Examples
     --------
@@ -316,8 +387,9 @@ def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray
     is_number = isinstance(C, int | float | np.integer | np.floating)
     if isinstance(C, bool) or not is_number or not 0 < C < np.inf:
         raise ParameterError(f"C={C!r}: give a positive finite number")
+    weights = np.ones(len(codes)) if weights is None else weights
     if class_weight is None:
-        return np.full(len(codes), float(C))
+        return float(C) * weights
     if isinstance(class_weight, dict):
         unknown = [label for label in class_weight if label not in classes]
         if unknown:
@@ -327,8 +399,11 @@ def row_prices(C: Any, class_weight: Any, codes: np.ndarray, classes: np.ndarray
             )
     elif class_weight != "balanced":
         raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
-    by_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if isinstance(class_weight, dict):
+        by_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    else:
+        by_class = weights.sum() / (len(classes) * np.bincount(codes, weights))
     if not (np.isfinite(by_class).all() and (by_class > 0).all()):
         raise ParameterError(f"class_weight={class_weight!r}: weights must be positive")
-    prices: AnyArray = float(C) * by_class[codes]
+    prices: AnyArray = float(C) * by_class[codes] * weights
     return prices

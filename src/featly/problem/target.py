@@ -290,6 +290,7 @@ def read_target(
     targets: tuple[str, ...] = ("classes",),
     many_classes: bool = True,
     kind: str | None = None,
+    batch: bool = False,
 ) -> Target:
     """Read a target, of the kind that the user states or that its values have.
 
@@ -309,6 +310,8 @@ def read_target(
         Whether it takes more than two classes.
     kind : {"classes", "numbers", "survival"}, optional
         What the user says that y is.
+    batch : bool
+        Whether there are more rows elsewhere, so that one class, or one number, is enough.
     """
     if y is None:
         raise ParameterError(
@@ -323,8 +326,8 @@ def read_target(
     if kind is None and y.dtype.kind in "iuf" and not is_real:
         _refuse_ambiguous(y)
     if kind == "numbers" or (kind is None and is_real):
-        return _refuse_other_kind(_read_numbers(y), method, targets)
-    target = _read_class_labels(y, method, is_real=is_real)
+        return _refuse_other_kind(_read_numbers(y, batch=batch), method, targets)
+    target = _read_class_labels(y, method, is_real=is_real, batch=batch)
     if "classes" not in targets:
         return _refuse_other_kind(target, method, targets)
     if target.count > 2 and not many_classes:
@@ -380,7 +383,7 @@ def _refuse_ambiguous(y: AnyArray) -> None:
         )
 
 
-def _read_class_labels(y: AnyArray, method: str, *, is_real: bool) -> Classes:
+def _read_class_labels(y: AnyArray, method: str, *, is_real: bool, batch: bool) -> Classes:
     if is_real:
         raise _kind_error(
             f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
@@ -395,7 +398,7 @@ def _read_class_labels(y: AnyArray, method: str, *, is_real: bool) -> Classes:
         raise DataError(
             "y mixes types that cannot be compared: make all labels text, or all numbers"
         ) from None
-    if len(labels) < 2:
+    if len(labels) < (1 if batch else 2):
         raise DataError(
             f"y has one class only ({labels.tolist()[0]!r}): at least two classes are needed"
             if len(labels)
@@ -404,7 +407,7 @@ def _read_class_labels(y: AnyArray, method: str, *, is_real: bool) -> Classes:
     return Classes(codes.astype(np.int64), labels)
 
 
-def _read_numbers(y: AnyArray) -> Numbers:
+def _read_numbers(y: AnyArray, *, batch: bool) -> Numbers:
     if y.dtype.kind not in "biuf":
         for row, value in enumerate(y.tolist()):
             try:
@@ -419,7 +422,7 @@ def _read_numbers(y: AnyArray) -> Numbers:
         raise DataError(f"y is infinite in row {np.flatnonzero(~np.isfinite(values))[0]}")
     if len(values) == 0:
         raise DataError("y is empty")
-    if (values == values[0]).all():
+    if (values == values[0]).all() and not batch:
         raise DataError(f"y is {values[0]:g} in every row: no column can be related to it")
     return Numbers(values)
 

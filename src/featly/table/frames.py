@@ -316,8 +316,9 @@ class _Pandas(Table):
         if not isinstance(dtype, sys.modules["pandas"].CategoricalDtype):
             return super()._code(column)
         codes, levels = _drop_unused_levels(
-            self._column(column).array.codes, range(len(dtype.categories))
+            self._column(column).array.codes, list(dtype.categories)
         )
+        codes, levels = _sort_levels(codes - 1, levels)  # their declared order says nothing here
         return codes, len(levels)
 
     def is_ordered(self, column: int) -> bool:

@@ -375,6 +375,7 @@ class Columns:
     prior: np.ndarray | None
     costs: np.ndarray | None
     groups: dict[str, np.ndarray]
+    texts: dict[int, list[str]] = field(default_factory=dict)  # levels that were asked for
 
     def stated_parts(self) -> list[str]:
         """Return the parts beside kinds that the schema states."""

@@ -6,12 +6,14 @@ many columns at a time, with one byte a counter.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from featly.basics.typing import AnyArray, IntArray, WordArray
+from featly.basics.typing import AnyArray, FloatArray, IntArray, WordArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
@@ -27,6 +29,7 @@ COLUMN_BLOCK = 4096
 ROW_BLOCK = 8192
 COPY_BYTES = 1 << 28  # of codes that are copied at most, to make columns contiguous
 FEW = 12  # up to so many levels, comparing bytes with each of them beats a histogram
+MOST_EXACT = 1 << 24  # total weight of rows whose counts are whole numbers
 CHUNK = 248  # rows that a counter of one byte can hold, a multiple of 8
 
 
@@ -40,6 +43,10 @@ class Codes(ABC):
         The largest code of each column; a level may be empty, missing does not count.
     dtype : dtype
         uint8, or uint16 where a column has more than 254 levels.
+    lowest : array of shape (n_features,), or None
+        The number that code 1 stands for, in columns where a code is a number less a constant.
+    distinct : dict
+        The numbers that the codes 1, 2, ... of other columns stand for.
     """
 
     n_rows: int
@@ -47,6 +54,8 @@ class Codes(ABC):
     n_levels: IntArray
     dtype: np.dtype[Any]
     n_jobs: int | None
+    lowest: AnyArray | None = None
+    distinct: Mapping[int, FloatArray] = MappingProxyType({})
 
     @abstractmethod
     def block(self, low: int, high: int) -> AnyArray:
@@ -74,6 +83,22 @@ class Codes(ABC):
                              counts)  # fmt: skip
             else:
                 _count_columns(codes, groups, n_groups, start, block[0], counts)
+
+        run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
+        return Tables(counts, start, n_groups)
+
+    def weighted_tables(self, groups: IntArray, n_groups: int, weights: FloatArray) -> Tables:
+        """Count every column against a grouping of rows that have weights.
+
+        Whole weights give whole counts, unless they are too large for exact entropies.
+        """
+        start = table_starts(self.n_levels, n_groups)
+        is_whole = bool((weights == np.rint(weights)).all()) and weights.sum() <= MOST_EXACT
+        counts = np.zeros(start[-1], np.int64 if is_whole else np.float64)
+        amounts = weights.astype(counts.dtype)
+
+        def count_block(block: tuple[int, int]) -> None:
+            _count_weights(self.block(*block), groups, n_groups, amounts, start, block[0], counts)
 
         run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
@@ -137,7 +162,7 @@ class WholeCodes(Codes):
         high: IntArray,
         n_jobs: int | None = None,
     ) -> None:
-        self.values, self.low = values, low
+        self.values, self.low, self.lowest = values, low, low
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self.n_rows, self.n_features = values.shape
         self.n_levels: IntArray = (high - low + 1).astype(np.int64)
@@ -367,6 +392,16 @@ def _count_columns(codes, groups, n_groups, start, first, counts):
         base = start[first + k]
         for i in range(len(x)):
             counts[base + np.int64(x[i]) * n_groups + groups[i]] += 1
+
+
+@kernel
+def _count_weights(codes, groups, n_groups, weights, start, first, counts):
+    """Do as :func:`_count_columns` for rows with weights."""
+    for k in range(len(codes)):
+        x = codes[k]
+        base = start[first + k]
+        for i in range(len(x)):
+            counts[base + np.int64(x[i]) * n_groups + groups[i]] += weights[i]
 
 
 @kernel

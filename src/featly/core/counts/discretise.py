@@ -48,6 +48,7 @@ SMALL_TILE_BYTES = 1 << 16  # below this a task is not worth a thread
 TASKS = 16  # into which columns that are few and long are divided
 CACHE_LINE = 64
 COLUMN_BLOCK = 1024  # of a sparse matrix
+REPEATED_VALUES = 1 << 24  # of rows that are repeated, at a time
 MOST_COUNTED = 256  # classes, where columns of bytes are counted instead of sorted
 
 
@@ -85,6 +86,11 @@ class CutRule:
         """Return whether the cut points depend on the classes."""
         return self.name == "mdlp"
 
+    @property
+    def counts_rows(self) -> bool:
+        """Return whether the cut points depend on how many rows have a value."""
+        return self.name != "equal-width"
+
 
 @dataclass(frozen=True)
 class Cuts:
@@ -110,6 +116,11 @@ class Cuts:
         """Number of cut points of each column."""
         return np.diff(self.start)
 
+    def columns(self, low: int, high: int) -> "Cuts":
+        """Return the cut points of a range of columns."""
+        start = self.start[low : high + 1]
+        return Cuts(self.values[start[0] : start[-1]], start - start[0])
+
 
 def learn_cuts(
     source: Source,
@@ -117,6 +128,7 @@ def learn_cuts(
     n_classes: int,
     rule: CutRule,
     n_jobs: int | None = None,
+    rows: IntArray | None = None,
 ) -> Cuts:
     """Learn the cut points of continuous and ordinal features; categorical ones have none.
 
@@ -131,6 +143,8 @@ def learn_cuts(
     rule : CutRule
     n_jobs : int, optional
         Threads; None means all cores. The result does not depend on it.
+    rows : int array, optional
+        Rows to learn from, which may be repeated; all once by default.
 
     Examples
     --------
@@ -143,6 +157,17 @@ def learn_cuts(
     >>> learn_cuts(DenseSource(x), None, 0, CutRule("pkid")).points(0).tolist()
     [5.0]
     """
+    if rows is not None:
+        labels = None if y is None else y[rows]
+        parts = [
+            learn_cuts(
+                source.view(np.arange(*block)).take_rows(rows), labels, n_classes, rule, n_jobs
+            )
+            for block in split(source.n_features, max(1, REPEATED_VALUES // max(1, len(rows))))
+        ]
+        sizes = np.concatenate([np.empty(0, np.int64), *(part.counts for part in parts)])
+        values = np.concatenate([np.empty(0), *(part.values for part in parts)])
+        return Cuts(values, np.concatenate([[0], np.cumsum(sizes)]))
     classes = None
     if rule.is_supervised:
         assert y is not None

@@ -139,11 +139,11 @@ def _quotient(above: AnyArray, below: AnyArray) -> FloatArray:
     return out
 
 
-def class_information(tables: Tables, n_rows: int, n_jobs: int | None = None) -> ClassInformation:
+def class_information(tables: Tables, n_rows: float, n_jobs: int | None = None) -> ClassInformation:
     """Compute mutual information and entropies of every table.
 
-    Counts that are whole numbers are treated exactly, in fixed point; counts spread over levels
-    in float64.
+    Counts that are whole numbers are treated exactly, in fixed point; others, such as those spread
+    over levels, in float64. `n_rows` is the number of rows, or their total weight.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def class_information(tables: Tables, n_rows: int, n_jobs: int | None = None) ->
     ([1.0], [1.0], [1.0])
     """
     whole = tables.counts.dtype.kind == "i"
-    fixed = FixedPoint.for_rows(n_rows)
+    fixed = FixedPoint.for_rows(int(n_rows) if whole else 1)
     out = np.zeros((3, len(tables)), np.int64 if whole else np.float64)
 
     def measure_block(block: tuple[int, int]) -> None:

@@ -55,7 +55,7 @@ class StreamedCodes(Codes):
     Parameters
     ----------
     source : StreamedSource
-    rule : CutRule or None
+    rule : CutRule, Cuts or None
         None: numbers are levels.
     y, n_classes
         For a rule that needs the classes.
@@ -63,24 +63,27 @@ class StreamedCodes(Codes):
         Converts a NotWholeError, TooManyLevelsError or InfiniteError to the error to be raised.
     n_jobs : int, optional
         Threads; None means all cores. The result does not depend on it.
+    rows : int array, optional
+        Rows from which cuts are learnt, which may be repeated; all once by default.
     """
 
     n_features: int
     n_rows: int
     n_classes: int
     y: IntArray
-    rule: CutRule | None
+    rule: CutRule | Cuts | None
 
     def __init__(
         self,
         source: StreamedSource,
-        rule: CutRule | None,
+        rule: CutRule | Cuts | None,
         y: IntArray,
         n_classes: int,
         make_error: Callable[[Any], Exception] = lambda error: error,
         n_jobs: int | None = None,
+        rows: IntArray | None = None,
     ) -> None:
-        self.make_error = make_error
+        self.make_error, self.rows = make_error, rows
         self.rule, self.y, self.n_classes = rule, y, n_classes
         self.n_rows, self.n_features = source.n_rows, source.n_features
         self.n_jobs = n_jobs
@@ -130,7 +133,11 @@ class StreamedCodes(Codes):
         cuts = self._cuts.get(bounds)
         if cuts is None:
             _refuse_infinite(part)
-            cuts = learn_cuts(part, self.y, self.n_classes, self.rule, self.n_jobs)
+            if isinstance(self.rule, Cuts):
+                cuts = self.rule.columns(*bounds)
+            else:
+                groups = (self.y, self.n_classes)
+                cuts = learn_cuts(part, *groups, self.rule, self.n_jobs, self.rows)
             self._cuts[bounds] = cuts
         return DenseCodes(*cut_codes(part, cuts, self.n_jobs), self.n_jobs)
 

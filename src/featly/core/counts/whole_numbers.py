@@ -96,18 +96,19 @@ def _bounds(values: AnyArray, n_jobs: int | None) -> tuple[IntArray, IntArray]:
 def _dense_codes(source: DenseSource, n_jobs: int | None) -> Codes:
     numeric = np.flatnonzero(source.kinds != CATEGORICAL)
     codes = np.empty((source.n_features, source.n_rows), np.uint8)
-    n_levels = np.zeros(source.n_features, np.int64)
+    n_levels, lowest = np.zeros(source.n_features, np.int64), np.ones(source.n_features)
     view = source.view(numeric)
 
     def code_block(block: tuple[int, int]) -> None:
         tile = _tile(view, *block)
-        levels = np.empty(len(tile), np.int64)
+        levels, lows = np.empty(len(tile), np.int64), np.empty(len(tile))
         out = np.empty(tile.shape, np.uint8)
-        row, column = _code_tile(tile, out, levels)
+        row, column = _code_tile(tile, out, levels, lows)
         if column >= 0:
             raise NotWholeError(int(numeric[block[0] + column]), row, float(tile[column, row]))
         codes[numeric[slice(*block)]] = out
         n_levels[numeric[slice(*block)]] = levels
+        lowest[numeric[slice(*block)]] = lows
 
     run_blocks(code_block, split(len(numeric), TILE), n_jobs)
     nominal = source.categorical
@@ -116,9 +117,13 @@ def _dense_codes(source: DenseSource, n_jobs: int | None) -> Codes:
     if len(wide) or (len(nominal) and source.codes.dtype == np.uint16):
         codes = codes.astype(np.uint16)
     codes[nominal] = source.codes[source.place[nominal]]
+    distinct = {}
     for f in wide.tolist():
-        codes[f], n_levels[f] = _number_levels(_tile(source, f, f + 1)[0], f)
-    return DenseCodes(codes, n_levels, n_jobs)
+        codes[f], distinct[f] = _number_levels(_tile(source, f, f + 1)[0], f)
+        n_levels[f] = len(distinct[f])
+    numbered = DenseCodes(codes, n_levels, n_jobs)
+    numbered.lowest, numbered.distinct = lowest, distinct
+    return numbered
 
 
 def _tile(source: DenseSource, low: int, high: int) -> FloatArray:
@@ -128,15 +133,15 @@ def _tile(source: DenseSource, low: int, high: int) -> FloatArray:
     return source.load(columns)
 
 
-def _number_levels(values: FloatArray, feature: int) -> tuple[IntArray, int]:
-    """Number distinct values in order from 1; 0 where missing."""
+def _number_levels(values: FloatArray, feature: int) -> tuple[IntArray, FloatArray]:
+    """Number distinct values in order from 1, 0 where missing; return these and the values."""
     is_known = ~np.isnan(values)
     levels, level_index = np.unique(values[is_known], return_inverse=True)
     if len(levels) > MOST:
         raise TooManyLevelsError(feature, len(levels))
     codes = np.zeros(len(values), np.int64)
     codes[is_known] = level_index + 1
-    return codes, len(levels)
+    return codes, levels
 
 
 def _sparse_codes(source: CSCSource, n_jobs: int | None) -> Codes:
@@ -164,20 +169,24 @@ def _sparse_codes(source: CSCSource, n_jobs: int | None) -> Codes:
     shifted = np.where(np.isnan(matrix.data) | ~small, 0, matrix.data - low[column] + 1)
     data = shifted.astype(dtype)
     zero = np.where((n_stored < source.n_rows) & (n_levels <= SMALL), 1 - low, 0).astype(dtype)
+    distinct = {}
     for f in wide.tolist():
         a, b = matrix.indptr[f], matrix.indptr[f + 1]
         values = np.append(matrix.data[a:b], [0.0] * int(b - a < source.n_rows))
-        codes, n_levels[f] = _number_levels(values.astype(np.float64), f)
+        codes, distinct[f] = _number_levels(values.astype(np.float64), f)
+        n_levels[f] = len(distinct[f])
         data[a:b] = codes[: b - a]
         zero[f] = codes[-1]
-    return SparseCodes(matrix, data, zero, n_levels, n_jobs)
+    numbered = SparseCodes(matrix, data, zero, n_levels, n_jobs)
+    numbered.lowest, numbered.distinct = low, distinct
+    return numbered
 
 
 @kernel
-def _code_tile(tile, out, n_levels):
+def _code_tile(tile, out, n_levels, lows):
     """Code a feature-major tile; return row and column of a number that is not whole, or -1, -1.
 
-    The number of levels is -1 for a column that spans too much.
+    The number of levels is -1 for a column that spans too much; `lows` gets the lowest numbers.
     """
     for f in range(len(tile)):
         x = tile[f]
@@ -189,6 +198,7 @@ def _code_tile(tile, out, n_levels):
                     return i, f
                 low = min(low, v)
                 high = max(high, v)
+        lows[f] = low if high >= low else 1.0
         if high - low >= SMALL:
             n_levels[f] = -1
             continue

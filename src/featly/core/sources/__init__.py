@@ -4,6 +4,11 @@ from featly.core.sources.base import Comoments, Moments, Source, centers_and_var
 from featly.core.sources.csc import CSCSource
 from featly.core.sources.dense import DenseSource, compact_if_small
 from featly.core.sources.streamed import ColumnStore, MappedStore, StreamedSource
+from featly.core.sources.weighted import (
+    weighted_comoments,
+    weighted_level_counts,
+    weighted_moments,
+)
 
 __all__ = [
     "CSCSource",
@@ -17,4 +22,7 @@ __all__ = [
     "centers_and_variances",
     "compact_if_small",
     "unit_scale",
+    "weighted_comoments",
+    "weighted_level_counts",
+    "weighted_moments",
 ]

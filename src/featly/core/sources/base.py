@@ -29,7 +29,9 @@ class Moments:
     """Count, mean and sum of squared deviations: one row a group, one column a feature.
 
     Missing values are left out of all three. A feature with an infinite value has an infinite or
-    undefined `m2`, one whose squares overflow an infinite one.
+    undefined `m2`, one whose squares overflow an infinite one. Those of two sets of rows add up:
+    Chan, T. F., Golub, G. H. and LeVeque, R. J. (1983), Algorithms for computing the sample
+    variance, *American Statistician* 37, 242-247.
     """
 
     count: FloatArray
@@ -40,6 +42,26 @@ class Moments:
         """Return the moments of a range of features."""
         part = slice(low, high)
         return Moments(self.count[:, part], self.mean[:, part], self.m2[:, part])
+
+    def group(self, position: int) -> "Moments":
+        """Return the moments of one group."""
+        return Moments(self.count[position], self.mean[position], self.m2[position])
+
+    def in_groups(self, positions: IntArray, n_groups: int) -> "Moments":
+        """Return the moments with the groups at other positions, among groups without a row."""
+        parts = (self.count, self.mean, self.m2)
+        out = [np.zeros((n_groups, part.shape[1])) for part in parts]
+        for target, part in zip(out, parts, strict=True):
+            target[positions] = part
+        return Moments(*out)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Return the moments of the rows of both, by the formula of Chan, Golub and LeVeque."""
+        count = self.count + other.count
+        share = other.count / np.where(count > 0, count, 1.0)
+        difference = np.where(self.count * other.count > 0, other.mean - self.mean, 0.0)
+        mean = np.where(self.count > 0, self.mean + difference * share, other.mean)
+        return Moments(count, mean, self.m2 + other.m2 + difference**2 * self.count * share)
 
 
 @dataclass(frozen=True)
@@ -71,6 +93,17 @@ class Comoments:
     def parts(self) -> tuple[FloatArray, ...]:
         """Return the six arrays, in the order of the fields."""
         return self.count, self.mean, self.m2, self.mean_h, self.m2_h, self.product
+
+    def __add__(self, other: "Comoments") -> "Comoments":
+        """Return the moments of the rows of both, by the formula of Chan, Golub and LeVeque."""
+        column = Moments(self.count, self.mean, self.m2)
+        column += Moments(other.count, other.mean, other.m2)
+        variable = Moments(self.count, self.mean_h, self.m2_h)
+        variable += Moments(other.count, other.mean_h, other.m2_h)
+        shared = self.count * other.count / np.where(column.count > 0, column.count, 1.0)
+        steps = (other.mean - self.mean) * (other.mean_h - self.mean_h)
+        product = self.product + other.product + np.where(shared > 0, steps, 0.0) * shared
+        return Comoments(column.count, column.mean, column.m2, variable.mean, variable.m2, product)
 
 
 class Source(ABC):
@@ -220,13 +253,15 @@ class Source(ABC):
         return total
 
 
-def centers_and_variances(source: Source, moments: Moments) -> tuple[FloatArray, FloatArray]:
+def centers_and_variances(
+    source: Source, moments: Moments, counts: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return the mean of every atom and the total variance of every feature.
 
-    `moments` are those of `source` over all rows. The variance of a categorical feature with
-    level frequencies p_l is that of its one-hot block, ``1 - sum_l p_l^2``. Variances are those
-    of the population (divisor n), as in scikit-learn's StandardScaler; that of a constant feature
-    is exactly 0.
+    `moments` are those of `source` over all rows, and so are the `counts` of levels, if given. The
+    variance of a categorical feature with level frequencies p_l is that of its one-hot block,
+    ``1 - sum_l p_l^2``. Variances are those of the population (divisor n), as in scikit-learn's
+    StandardScaler; that of a constant feature is exactly 0.
     """
     center = moments.mean[0]
     variance = moments.m2[0] / np.maximum(moments.count[0], 1)
@@ -235,7 +270,7 @@ def centers_and_variances(source: Source, moments: Moments) -> tuple[FloatArray,
         return center, variance
     atoms = source.atoms
     start = atoms[:-1]
-    counts = source.level_counts()
+    counts = source.level_counts() if counts is None else counts
     total = np.maximum(np.add.reduceat(counts, start), 1)
     frequency = counts / np.repeat(total, np.diff(atoms))
     occupied = np.add.reduceat(counts > 0, start, dtype=np.int64)

@@ -104,6 +104,7 @@ def grow_forest(
     min_samples_leaf: int = 1,
     max_depth: int | None = None,
     random_state: int = 0,
+    weights: FloatArray | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Forest:
@@ -116,6 +117,8 @@ def grow_forest(
         The class of every row: 0, 1, ..., each at least once, in the order of appearance.
     n_trees, n_candidates, min_samples_leaf, max_depth, random_state, n_jobs
         See :class:`featly.embedded.forest_ranker.ForestRanker`.
+    weights : float array, optional
+        Of the rows, above 0: they are drawn in proportion. All equal by default.
     progress : function of (trees grown, trees in all)
         Called in the order of the trees, maybe by other threads.
     """
@@ -126,6 +129,7 @@ def grow_forest(
     size = np.bincount(table.group, minlength=groups)
     totals, grown = np.zeros((3, groups)), np.zeros(2, np.int64)
     votes = np.zeros((len(y), n_classes), np.int32)
+    ends = np.empty(0) if weights is None else np.cumsum(weights)
     waiting: dict[int, tuple[Any, ...]] = {}
     lock, stopped = threading.Lock(), threading.Event()
 
@@ -134,7 +138,7 @@ def grow_forest(
         output = np.empty(capacity, np.int32), np.empty(capacity), np.empty(capacity)
         block_votes = np.zeros_like(votes)
         n_entries, n_tested = _grow_block(
-            *block, seed, codes, table.n_levels, table.categorical, table.group, size, y,
+            *block, seed, codes, table.n_levels, table.categorical, table.group, size, y, ends,
             n_candidates, min_samples_leaf, depth, *output, block_votes, *_memory(table, n_classes),
         )  # fmt: skip
         with lock:  # sums in the order of the trees do not depend on the threads
@@ -239,8 +243,8 @@ def _memory(table: CodedTable, n_classes: int) -> tuple[AnyArray, ...]:
 
 @kernel
 def _grow_block(
-    first, last, seed, codes, n_levels, categorical, group, group_size, y, n_candidates, smallest,
-    depth, groups, drops, decreases, votes,
+    first, last, seed, codes, n_levels, categorical, group, group_size, y, ends, n_candidates,
+    smallest, depth, groups, drops, decreases, votes,
     offsets, cuts, shifts, child, lows, highs, splits, decrease, rows, packed, out_of_bag, right,
     counts, bits, summary, node_codes, table, share, members, following, left, probability, squares,
     totals, best_codes, stack, candidates, swaps, spare, spare_packed, pool, head, chain, used,
@@ -260,7 +264,7 @@ def _grow_block(
     n_tested = 0
     for t in range(first, last):
         state[0] = mix_bits(seed + np.uint64(t) * GAMMA)
-        n_bag, n_pool = draw_bag(state, y, len(totals), rows, packed, out_of_bag, pool, spare)
+        n_bag, n_pool = draw_bag(state, y, len(totals), ends, rows, packed, out_of_bag, pool, spare)
         lows[0], highs[0] = 0, n_pool
         stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, 0, n_bag, 0
         height = 1

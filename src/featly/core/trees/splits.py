@@ -462,13 +462,31 @@ def draw_below(state, count):
 
 
 @kernel
-def draw_bag(state, y, n_classes, rows, packed, out_of_bag, pool, draws):
-    """Draw as many rows as there are, with replacement, and list the rows not drawn."""
+def draw_by_weight(state, ends):
+    """Draw a position in proportion to weights, whose running sums are `ends`."""
+    state[0] += GAMMA
+    share = np.float64(mix_bits(state[0]) >> np.uint64(11)) * 2.0**-53
+    low, high = 0, len(ends) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if ends[middle] > share * ends[-1]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def draw_bag(state, y, n_classes, ends, rows, packed, out_of_bag, pool, draws):
+    """Draw as many rows as there are, with replacement, and list the rows not drawn.
+
+    `ends` are running sums of the weights of the rows, or empty where all are equal.
+    """
     n = len(y)
     for i in range(n):
         draws[i] = 0
     for _ in range(n):
-        draws[draw_below(state, n)] += 1
+        draws[draw_by_weight(state, ends) if len(ends) else draw_below(state, n)] += 1
     n_bag = 0
     n_pool = 0
     for i in range(n):
