@@ -250,7 +250,7 @@ def _check_kinds(table: Table, first: Columns, schema: Schema) -> None:
     }
     words = ("numbers", "text")
     for column, kind in enumerate(table.kinds()):
-        was_text, is_text = (k != CONTINUOUS for k in (first.inferred[column], kind))
+        was_text, is_text = (int(k != CONTINUOUS) for k in (first.inferred[column], kind))
         name = table.names[column]
         if was_text == is_text or name in declared or column in declared:
             continue

@@ -205,7 +205,8 @@ class _Selector(SelectorMixin, BaseEstimator):
         is_later, integers = schema is not None, self._takes_integers()
         if is_later and stored is not None:
             self._check_stored(stored)
-        validate_data(self, X, y, skip_check_array=True, reset=not is_later)
+        else:
+            validate_data(self, X, y, skip_check_array=True, reset=not is_later)
         if stored is not None and isinstance(stored.names, list):
             self.feature_names_in_: AnyArray = np.array(stored.names, dtype=object)
         schema = Schema.of(self.schema) if schema is None else schema

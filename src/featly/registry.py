@@ -515,6 +515,7 @@ METHODS: dict[str, Method] = {
         cost="that of the ranker, on 2 / c of the rows, c (c - 1) / 2 times",
         streams=True,
         on_device=True,
+        weights=True,
     ),
     "forest": Method(
         path="featly.embedded.forest_ranker:ForestRanker",

@@ -52,6 +52,8 @@ def test_registry_agrees_with_the_class(name):
     assert method.sparse == cls()._sparse
     assert method.many_classes == cls._many_classes
     assert method.uses == cls()._uses  # as above
+    assert method.weights == ("classes" in cls()._weighs_targets)  # of PairwiseRanker, by ranker
+    assert method.adds == hasattr(cls, "partial_fit")
     assert getattr(featly, method.class_name) is cls
     assert method.class_name in featly.__all__
 

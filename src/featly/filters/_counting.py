@@ -181,7 +181,8 @@ class CountingFilter(CountingRanker, Additive):
         for column, texts in problem.columns.texts.items():
             names = settled.names.setdefault(column, {})
             numbers = [names.setdefault(text, len(names)) for text in texts]
-            labels[start[column] + 1 : start[column + 1]] = numbers
+            first = start[column] + 1
+            labels[first : first + len(numbers)] = numbers
         return LevelCounts.from_tables(problem.tables(codes), labels)
 
     def _judge(self, problem: Problem, statistic: LevelCounts, settled: Settled) -> Ranking:

@@ -59,7 +59,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
                 "finite number from 0, which leaves the row out"
             )
     if not weights.any():
-        raise DataError("sample_weight is 0 in every row: no row is left")
+        raise DataError("sample_weight is zero in every row: no row is left")
     return None if (weights == 1).all() else weights
 
 

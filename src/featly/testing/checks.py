@@ -107,10 +107,15 @@ def _assert_same(outcome: list[Any], expected: list[Any], change: str) -> None:
 
 
 def _assert_refuses(
-    estimator: Any, X: Any, y: Any, *words: str, error: type[Exception] = DataError
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *words: str,
+    error: type[Exception] = DataError,
+    fit: dict[str, Any] | None = None,
 ) -> None:
     try:
-        clone(estimator).fit(X, y)
+        clone(estimator).fit(X, y, **(fit or {}))
     except error as raised:
         message = str(raised)
         assert "\n" not in message, f"an error is one line: {message!r}"
@@ -620,6 +625,93 @@ def check_kinds_of_target(estimator: Any) -> None:
         _assert_refuses(estimator, frame, np.full(n_rows, 0.5), "0.5 in every row")
         declared = clone(estimator).set_params(schema={"target_kind": "numbers"})
         assert declared.fit(frame, whole).target_kind_ == "numbers"
+
+
+@_check
+def check_weights(estimator: Any) -> None:
+    """A row of weight 2 counts as two rows, or the method refuses weights by name."""
+    table = example(estimator)
+    frame, y, n_rows = _frame(table), table.y, len(table.y)
+    weights = np.random.default_rng(1).integers(0, 4, n_rows).astype(float)
+    if "classes" not in estimator._weighs_targets:
+        words = ("sample_weight", "FTest", "SVMRFE")
+        how = {"sample_weight": weights}
+        _assert_refuses(estimator, frame, y, *words, error=ValueError, fit=how)
+        return
+
+    def fit(rows: Any, **how: Any) -> list[list[str]]:
+        part = table.take_rows(rows)
+        return _tied_names(clone(estimator).fit(_frame(part), part.y, **how), table)
+
+    every, known = np.arange(n_rows), np.flatnonzero(weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        _assert_same(fit(every, sample_weight=np.ones(n_rows)), fit(every), "a weight of 1")
+        expected = fit(known)
+        _assert_same(fit(every, sample_weight=weights > 0), expected, "a row of weight 0")
+        if not estimator.__sklearn_tags__().non_deterministic:
+            expected = fit(np.repeat(every, weights.astype(int)))
+            _assert_same(fit(every, sample_weight=weights), expected, "weights for repeated rows")
+    for wrong, word in (
+        (weights[1:], f"{n_rows - 1} entries"),
+        (np.where(every == 3, np.nan, 1.0), "row 3"),
+        (np.where(every == 4, -1.0, 1.0), "negative in row 4"),
+        (np.where(every == 5, np.inf, 1.0), "infinite in row 5"),
+        (np.zeros(n_rows), "zero in every row"),
+        (np.where(y == y[0], 1.0, 0.0), "one class only"),
+        (["a"] * n_rows, "no number"),
+    ):
+        words = ("sample_weight", word)
+        _assert_refuses(estimator, frame, y, *words, fit={"sample_weight": wrong})
+
+
+@_check
+def check_batches(estimator: Any) -> None:
+    """Batches in any order rank as one table does; other columns, kinds and classes are refused."""
+    if not hasattr(estimator, "partial_fit"):
+        return
+    import polars as pl
+
+    table = example(estimator, n_classes=3 if estimator._takes_many_classes() else 2)
+    frame, y = _frame(table), table.y
+    options = {"discretizer": None} if "discretizer" in estimator.get_params() else {}
+    if options:
+        numbers = pl.selectors.numeric()
+        frame = frame.with_columns(numbers.round(0))
+    whole = clone(estimator).set_params(**options)
+    expected = clone(whole).fit(frame, y)
+    parts = np.array_split(np.random.default_rng(0).permutation(len(y)), 7)
+    for order in (parts, parts[::-1]):
+        batches = clone(whole)
+        for rows in order:
+            batches.partial_fit(frame[rows], y[rows])
+        assert batches.n_seen_ == len(y)
+        assert batches.classes_.tolist() == expected.classes_.tolist()
+        if options:
+            assert (batches.scores_ == expected.scores_).all(), "batches changed a score"
+            _assert_same(batches.order_.tolist(), expected.order_.tolist(), "batches")
+        else:
+            assert np.allclose(batches.scores_, expected.scores_, rtol=1e-9, atol=1e-12)
+    state = pickle.dumps(batches)
+    for X, labels, word in (
+        (frame.drop(table.names[0]), y, "feature"),
+        (frame.rename({table.names[0]: "other"}), y, "other"),
+        (frame.with_columns(pl.lit("x").alias("whole")), y, "'whole'"),
+        (frame, np.linspace(0, 0.5, len(y)), "numbers"),
+    ):
+        try:
+            batches.partial_fit(X, labels)
+        except ValueError as error:
+            assert word in str(error), f"{error} does not say {word!r}"
+        else:
+            raise AssertionError(f"a batch was taken in which {word} is new")
+        assert (batches.scores_ == pickle.loads(state).scores_).all(), "an error changed the sums"
+    try:
+        expected.partial_fit(frame, y)
+    except ValueError as error:
+        assert "fitted by fit" in str(error)
+    else:
+        raise AssertionError("a batch was added to a fit that keeps no sums")
 
 
 @_check
