@@ -25,7 +25,7 @@ FREE = {"n_features_to_select", "missing", "n_jobs", "device", "memory_limit", "
 
 @dataclass(frozen=True)
 class Batches:
-    """What is known of the batches so far.
+    """Knowledge of the batches so far.
 
     Attributes
     ----------

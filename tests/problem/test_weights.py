@@ -68,7 +68,7 @@ def test_whole_weights_cut_as_repeated_rows_do():
 
 
 def test_a_forest_draws_rows_by_weight():
-    X, y, rng = table(200)
+    X, _, _ = table(200)
     # the class follows column 0 in half of the rows, and column 5 in the others
     first = np.arange(200) < 100
     y = (np.where(first, X[:, 0], X[:, 5]) > 0).astype(int)

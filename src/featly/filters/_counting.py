@@ -114,7 +114,7 @@ class CountingRanker(_Counting, Ranker):
 
 @dataclass(frozen=True)
 class Settled:
-    """What the first rows settle for all others: where numbers are cut, and the names of levels."""
+    """Facts that the first rows settle for all others: cuts of numbers, and names of levels."""
 
     cuts: Cuts | None
     names: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -190,7 +190,7 @@ class CountingFilter(CountingRanker, Additive):
             order = sorted(names, key=str)
             position = {name: place for place, name in enumerate(order)}
             new_labels = np.array([position[name] for name in names], np.float64)
-            statistic = statistic.relabelled(column, new_labels)
+            statistic = statistic.relabel(column, new_labels)
         n_rows = statistic.counts[statistic.columns == 0].sum()
         measures = self._measure(self._spread(statistic.tables()), n_rows)
         return self._rank_measures(problem, measures)

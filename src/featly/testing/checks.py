@@ -125,6 +125,16 @@ def _assert_refuses(
     raise AssertionError(f"no {error.__name__} that says {words}")
 
 
+def _assert_refuses_batch(ranker: Any, X: Any, y: Any, word: str) -> None:
+    try:
+        ranker.partial_fit(X, y)
+    except ValueError as raised:
+        message = str(raised)
+        assert word in message, f"the error should say {word!r}: {message!r}"
+        return
+    raise AssertionError(f"no error that says {word!r}")
+
+
 # ---- the result -----------------------------------------------------------------------------
 @_ranker_check
 def check_ranking_is_consistent(estimator: Any) -> None:
@@ -635,7 +645,7 @@ def check_weights(estimator: Any) -> None:
     weights = np.random.default_rng(1).integers(0, 4, n_rows).astype(float)
     if "classes" not in estimator._weighs_targets:
         words = ("sample_weight", "FTest", "SVMRFE")
-        how = {"sample_weight": weights}
+        how: dict[str, Any] = {"sample_weight": weights}
         _assert_refuses(estimator, frame, y, *words, error=ValueError, fit=how)
         return
 
@@ -661,8 +671,8 @@ def check_weights(estimator: Any) -> None:
         (np.where(y == y[0], 1.0, 0.0), "one class only"),
         (["a"] * n_rows, "no number"),
     ):
-        words = ("sample_weight", word)
-        _assert_refuses(estimator, frame, y, *words, fit={"sample_weight": wrong})
+        how = {"sample_weight": wrong}
+        _assert_refuses(estimator, frame, y, "sample_weight", word, fit=how)
 
 
 @_check
@@ -699,19 +709,9 @@ def check_batches(estimator: Any) -> None:
         (frame.with_columns(pl.lit("x").alias("whole")), y, "'whole'"),
         (frame, np.linspace(0, 0.5, len(y)), "numbers"),
     ):
-        try:
-            batches.partial_fit(X, labels)
-        except ValueError as error:
-            assert word in str(error), f"{error} does not say {word!r}"
-        else:
-            raise AssertionError(f"a batch was taken in which {word} is new")
+        _assert_refuses_batch(batches, X, labels, word)
         assert (batches.scores_ == pickle.loads(state).scores_).all(), "an error changed the sums"
-    try:
-        expected.partial_fit(frame, y)
-    except ValueError as error:
-        assert "fitted by fit" in str(error)
-    else:
-        raise AssertionError("a batch was added to a fit that keeps no sums")
+    _assert_refuses_batch(expected, frame, y, "fitted by fit")
 
 
 @_check

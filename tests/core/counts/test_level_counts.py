@@ -68,7 +68,7 @@ def test_groups_and_labels_move():
     counts = count(np.array([[0.0], [1.0], [1.0], [np.nan]]), np.array([0, 1, 1, 2]), "rows")
     wide = counts.in_groups(np.array([0, 1, 3]), 4)
     assert wide.counts.tolist() == [[0, 0, 0, 1], [1, 0, 0, 0], [0, 2, 0, 0]]
-    swapped = counts.relabelled(0, np.array([5.0, 2.0]))
+    swapped = counts.relabel(0, np.array([5.0, 2.0]))
     assert swapped.labels.tolist() == [MISSING, 2.0, 5.0]
     assert swapped.counts.tolist() == [[0, 0, 1], [0, 2, 0], [1, 0, 0]]
     assert counts.labels.tolist() == [MISSING, 0.0, 1.0]

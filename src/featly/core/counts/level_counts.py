@@ -81,7 +81,7 @@ class LevelCounts:
         counts[:, positions] = self.counts
         return LevelCounts(self.columns, self.labels, counts)
 
-    def relabelled(self, column: int, new_labels: FloatArray) -> "LevelCounts":
+    def relabel(self, column: int, new_labels: FloatArray) -> "LevelCounts":
         """Return the counts with the labels 0, 1, ... of a column replaced, and sorted again."""
         part = slice(*np.searchsorted(self.columns, [column, column + 1]).tolist())
         labels, counts = self.labels.copy(), self.counts.copy()
