@@ -42,6 +42,8 @@ class Batches:
         The sum over all rows.
     labels : array or None
         The classes, sorted; None for other targets.
+    weights_are_counts : bool
+        Whether the weights of all rows are whole.
     n_rows : int
     """
 
@@ -52,6 +54,7 @@ class Batches:
     settled: Any
     statistic: Any
     labels: AnyArray | None
+    weights_are_counts: bool
     n_rows: int
 
 
@@ -146,6 +149,10 @@ class Additive(Weighted, Ranker):
         self.n_seen_ = batches.n_rows
         return self
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._batches = None
+
     def _fixed_parameters(self) -> dict[str, str]:
         return {
             name: repr(v) for name, v in self.get_params(deep=False).items() if name not in FREE
@@ -203,6 +210,7 @@ class Additive(Weighted, Ranker):
                 settled,
                 statistic,
                 labels,
+                problem.weights_are_counts,
                 n_rows,
             )
         before = batches.statistic
@@ -214,8 +222,14 @@ class Additive(Weighted, Ranker):
             statistic = statistic.in_groups(places, len(both))
             problem = replace(problem, target=Classes(places[problem.classes.codes], both))
             labels = both
-        n_rows += batches.n_rows
-        return problem, replace(batches, statistic=before + statistic, labels=labels, n_rows=n_rows)
+        are_counts = problem.weights_are_counts and batches.weights_are_counts
+        return replace(problem, weights_are_counts=are_counts), replace(
+            batches,
+            statistic=before + statistic,
+            labels=labels,
+            weights_are_counts=are_counts,
+            n_rows=n_rows + batches.n_rows,
+        )
 
 
 def _kinds_of(X: Any, columns: Columns, schema: Any) -> Schema:

@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -83,7 +82,6 @@ class _Selector(SelectorMixin, BaseEstimator):
     _columns: Columns
     _library: str | None
     _extra: list[str]
-    _batches: Any
 
     def _takes_many_classes(self) -> bool:
         """Return whether more than two classes are taken, directly or as problems of two."""
@@ -159,7 +157,6 @@ class _Selector(SelectorMixin, BaseEstimator):
         """Delete the attributes of an earlier fit: this one may be stopped half way."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        self._batches = None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "order_")
@@ -245,9 +242,7 @@ class _Selector(SelectorMixin, BaseEstimator):
             resources=resources,
             stored=ingested.stored,
         )
-        if batch:  # rows of weight 0 add nothing to sums
-            return replace(problem, weights=weights)
-        return weigh_rows(problem, weights, self.n_jobs)
+        return weigh_rows(problem, weights, self.n_jobs, batch=batch)
 
     def _preference(self, columns: Columns) -> Preference:
         """Return what the schema wants of the columns, as far as the method uses it."""

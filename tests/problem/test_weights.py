@@ -6,7 +6,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from featly import SVMRFE, DataError, ForestRanker, FTest, InformationGain, PairwiseRanker, ReliefF
+from featly import (
+    SVMRFE,
+    ChiSquared,
+    DataError,
+    ForestRanker,
+    FTest,
+    InformationGain,
+    PairwiseRanker,
+    ReliefF,
+)
 from featly.preprocessing import MDLP, EqualWidth
 
 
@@ -43,6 +52,20 @@ def test_numbers_take_weights():
     assert weighted.statistic_ == pytest.approx(repeated.statistic_, rel=1e-10)
     with pytest.raises(DataError, match="y holds numbers, where InformationGain takes no sample_w"):
         InformationGain().fit(X, y, sample_weight=weights)
+
+
+def test_no_p_value_where_weights_are_no_counts():
+    X, y, rng = table()
+    for method in (FTest(), ChiSquared(discretizer="equal-width")):
+        whole = method.fit(X, y, sample_weight=rng.integers(0, 4, len(y)))
+        assert not np.isnan(whole.p_value_).any()
+        fractions = rng.random(len(y)) + 0.5
+        fraction = method.fit(X, y, sample_weight=fractions)
+        assert np.isnan(fraction.p_value_).all()
+        assert np.isnan(fraction.q_value_).all()
+        assert np.isfinite(fraction.scores_).all()
+    batches = FTest().partial_fit(X[:40], y[:40], sample_weight=fractions[:40])
+    assert np.isnan(batches.partial_fit(X[40:], y[40:]).p_value_).all()
 
 
 def test_fractions_need_cuts_that_count_no_row():

@@ -67,7 +67,8 @@ class ChiSquared(CountingFilter):
         Degrees of freedom; 1 where there is nothing to test.
     p_value_ : float array of shape (n_features,)
         Probability of a statistic at least as large where column and class are independent. NaN
-        for numbers cut by "mdlp": their cuts were chosen to make it small.
+        for numbers cut by "mdlp": their cuts were chosen to make it small; and where a
+        `sample_weight` is no whole number, as the sum of the weights is then no number of rows.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg over the columns that have a p-value.
     order_, ranking_, support_, kinds_, classes_
@@ -125,6 +126,7 @@ class ChiSquared(CountingFilter):
         statistic, freedom = measures
         by_class = is_cut_by_class(self.discretizer)
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)
+        tested &= problem.weights_are_counts
         p, q = np.full((2, len(statistic)), np.nan)
         if tested.any():
             tested_statistic, tested_freedom = statistic[tested], freedom[tested]

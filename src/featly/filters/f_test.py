@@ -74,7 +74,8 @@ class FTest(Additive):
         or has too few values for a test.
     p_value_ : float array of shape (n_features,)
         Probability of an F at least as large if the class means are equal, or the column and the
-        number of a row are unrelated.
+        number of a row are unrelated. NaN where a `sample_weight` is no whole number: then the sum
+        of the weights is no number of rows, and the score serves to order columns only.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg: the false discovery rate of selecting all columns up to this one.
     order_, ranking_, scores_, support_, kinds_, classes_
@@ -155,6 +156,8 @@ class FTest(Additive):
 
         parts = run_blocks(test_block, split(problem.source.n_features, 4096), self.n_jobs)
         p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+        if not problem.weights_are_counts:  # how much is known is not known
+            p = np.full(len(p), np.nan)
         return rank_by_merit(
             problem.preference,
             evidence,

@@ -66,6 +66,8 @@ class Problem:
         The table on disk that was read, whether it is in memory or not.
     weights : float64 array of shape (n_rows,), or None
         How many equal rows each row counts as, above 0; None for 1 each.
+    weights_are_counts : bool
+        Whether all weights are whole, so that their sum is a number of rows.
     """
 
     source: Source
@@ -77,6 +79,7 @@ class Problem:
     on_device: bool = False
     stored: Any = None
     weights: FloatArray | None = None
+    weights_are_counts: bool = True
 
     @property
     def total(self) -> float:

@@ -63,13 +63,20 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
     return None if (weights == 1).all() else weights
 
 
-def weigh_rows(problem: Problem, weights: FloatArray | None, n_jobs: int | None) -> Problem:
-    """Return the problem with weights of its rows, which leave out rows of weight 0.
+def weigh_rows(
+    problem: Problem, weights: FloatArray | None, n_jobs: int | None, *, batch: bool = False
+) -> Problem:
+    """Return the problem with weights of its rows; rows of weight 0 are left out.
 
-    Raise DataError if fewer than two classes are left.
+    Raise DataError if fewer than two classes are left. In a batch they are not left out: they add
+    nothing to its sums.
     """
     if weights is None:
         return problem
+    are_counts = bool((weights == np.rint(weights)).all())
+    problem = replace(problem, weights_are_counts=are_counts)
+    if batch:
+        return replace(problem, weights=weights)
     rows = np.flatnonzero(weights)
     if len(rows) < len(weights):
         problem, weights = problem.take(rows, n_jobs), weights[rows]
