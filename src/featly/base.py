@@ -21,7 +21,7 @@ from featly.basics.estimators import BaseEstimator, SelectorMixin
 from featly.basics.kinds import KINDS
 from featly.basics.resources import Resources, read_resources
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.combine.parts import check_decomposition, rank_by_classes
+from featly.combine.class_pairs import check_decomposition, rank_by_classes
 from featly.core.ranking.ordering import keep_first
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns

@@ -34,7 +34,7 @@ from featly import (
     UnivariateTest,
 )
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
-from featly.combine import parts
+from featly.combine import engine
 from featly.combine.rankings import RULES, combine_rankings
 from featly.core.runtime.parallel import run_blocks
 from tests.reference import pairwise as naive
@@ -431,14 +431,14 @@ def test_ctrl_c_keeps_finished_lists(monkeypatch):
 
 def test_ctrl_c_while_lists_are_combined_keeps_them(monkeypatch):
     X, y = three_classes()
-    original = parts.combine_rankings
+    original = engine.combine_rankings
 
     def slow(positions, method, **options):
         if method == "schulze":
             raise KeyboardInterrupt
         return original(positions, method, **options)
 
-    monkeypatch.setattr(parts, "combine_rankings", slow)
+    monkeypatch.setattr(engine, "combine_rankings", slow)
     pairs = PairwiseRanker(FTest(), combine="schulze")
     with pytest.raises(KeyboardInterrupt):
         pairs.fit(X, y)
