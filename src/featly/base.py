@@ -71,6 +71,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
     _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
     _on_device: ClassVar[bool] = False  # computes on a GPU
+    _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
 
     schema: Schema | dict[str, Any] | None
     n_jobs: int | None

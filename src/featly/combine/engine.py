@@ -10,13 +10,13 @@ High-Dimensional Data*, Springer, sections 4.3 and 6.3.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.combine.parts import Part
@@ -26,7 +26,7 @@ from featly.core.runtime.parallel import n_threads, run_blocks
 from featly.problem.outcome import Ranking, StoppedError, stop_with
 from featly.problem.problem import Problem
 
-__all__ = ["rank_parts"]
+__all__ = ["rank_column_blocks", "rank_parts"]
 
 
 def rank_parts(
@@ -115,22 +115,140 @@ def rank_parts(
         positions = np.asfortranarray(positions[:, work.done])
     options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
     try:
-        order, scores, ties = _combine(positions, keep, method, **options)
+        combined = _combine(positions, keep, method, **options)
     except KeyboardInterrupt:  # combine the lists by a rule that takes no time
         stopped = True
-        order, scores, ties = _combine(positions, keep, "average-sd")
-    ranking = Ranking(
-        order=order,
-        scores=scores,
+        combined = _combine(positions, keep, "average-sd")
+    ranking = replace(
+        combined,
         attributes={
             "positions": positions,
             "problems": [parts[j].label for j in work.done],
             "keys": [parts[j].key for j in work.done],
             "n_first": n_first,
-            "n_ties": ties,
+            **combined.attributes,
             "interrupted": stopped,
         },
         warning=work.warning,
+    )
+    if stopped:
+        raise stop_with(ranking)
+    return ranking
+
+
+def rank_column_blocks(
+    ranker: Any,
+    problem: Problem,
+    parts: Sequence[Part],
+    *,
+    n_best: int,
+    n_jobs: int | None = None,
+    verbose: Any = False,
+) -> Ranking:
+    """Rank every block of the columns, and merge the rankings into one of all columns.
+
+    Positions in different blocks do not compare. Where the score of a column depends on that column
+    alone, as for :class:`featly.FTest`, scores do, and the outcome is that of the whole table to
+    the bit. Otherwise the first `n_best` columns of every block meet in a final: the ranker ranks
+    them again, together. Columns to keep are all in the final. Those that are not in it come
+    after it, by their position in their own block.
+
+    One block gives the ranking of the ranker, and so do blocks of at most `n_best` columns.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        It is copied for every block and for the final, and not fitted itself.
+    problem : Problem
+        The problem of all columns.
+    parts : sequence of Part
+        From :func:`featly.combine.parts.column_blocks`.
+    n_best : int
+        Columns of a block that reach the final, at least 1; those to keep are not counted. Twice
+        the number of columns that are wanted is a good choice, see the notes.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The result does not depend on it.
+    verbose : bool or callable, default=False
+        True shows a progress bar; a function is called with (done, total).
+        It counts blocks.
+
+    Returns
+    -------
+    Ranking
+        With the attributes `problems` (the labels of the blocks that were ranked), `keys` and
+        `interrupted`. The score of a column that is not in the final is the lowest score there less
+        the position in the own block.
+
+    Raises
+    ------
+    DataError
+        If a block cannot be ranked; the message begins with its label.
+    StoppedError
+        On Ctrl-C. Columns of blocks that were not ranked by then come last, with the score minus
+        infinity. A final that was stopped counts with what it had, or not at all.
+        KeyboardInterrupt if no block was ranked.
+
+    Notes
+    -----
+    A greedy filter or an elimination may choose otherwise in a block than in the whole table, so
+    the final is an approximation. Two columns that tell something only together are lost if they
+    are in different blocks and neither is among the first there.
+
+    References
+    ----------
+    Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for
+    High-Dimensional Data*, Springer, section 6.3. The final is featly's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import JMI
+    >>> from featly.combine.engine import rank_column_blocks
+    >>> from featly.combine.parts import column_blocks
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 2
+    >>> X = rng.normal(size=(60, 12))
+    >>> X[:, [3, 10]] += 2 * y[:, None]
+    >>> problem = JMI()._read(X, y)
+    >>> ranking = rank_column_blocks(JMI(), problem, column_blocks(problem, 3), n_best=2)
+    >>> sorted(ranking.order[:2].tolist())
+    [3, 10]
+    """
+    whole = isinstance(n_best, int | np.integer) and not isinstance(n_best, bool)
+    if not whole or n_best < 1:
+        raise ParameterError(f"n_best={n_best!r}: give a whole number from 1")
+    blocks: dict[int, _Block] = {}
+
+    def note_block(j: int, part_ranker: Any, ranking: Ranking) -> None:
+        columns = parts[j].columns
+        assert columns is not None
+        keep = np.flatnonzero(np.isin(columns, problem.preference.keep))
+        positions = _positions(ranking, keep, greedy=part_ranker._is_greedy())
+        blocks[j] = _Block(columns, ranking, positions)
+
+    work = _rank_each(ranker, problem, parts, note_block, n_jobs=n_jobs, verbose=verbose)
+    ranked_blocks = [blocks[j] for j in work.done]
+    stopped, warning = work.stopped, work.warning
+    if len(parts) == 1:
+        merged = _restore_columns(problem, ranked_blocks[0])
+    elif ranker._scores_one_by_one:
+        merged = _merge_by_score(problem, ranked_blocks)
+    else:
+        final = None
+        if not stopped:
+            columns = _find_finalists(problem, ranked_blocks, n_best)
+            final, stopped = _rank_final(_copy_ranker(ranker, n_jobs), problem, columns)
+        merged = _merge_by_final(problem, ranked_blocks, final)
+        final_warning = None if final is None else final.ranking.warning
+        warning = _merge_warnings([("the final", final_warning)]) or warning
+    ranking = replace(
+        merged,
+        attributes={
+            "problems": [parts[j].label for j in work.done],
+            "keys": [parts[j].key for j in work.done],
+            "interrupted": stopped,
+        },
+        warning=warning,
     )
     if stopped:
         raise stop_with(ranking)
@@ -243,16 +361,100 @@ def _merge_warnings(part_warnings: Sequence[tuple[str, str | None]]) -> str | No
 
 
 # ---- lists of all columns ------------------------------------------------------------------------
-def _combine(
-    positions: FloatArray, keep: AnyArray, method: str, **options: Any
-) -> tuple[IntArray, FloatArray, int]:
-    """Return order, scores and ties by a rule; columns to keep come first, by mean position."""
+def _combine(positions: FloatArray, keep: AnyArray, method: str, **options: Any) -> Ranking:
+    """Combine lists by a rule; columns to keep come first, by their mean position."""
     free = np.setdiff1d(np.arange(len(positions)), keep)
-    front = keep[best_first(-positions[keep].mean(axis=1))]
+    mean = positions.mean(axis=1)
+    front = keep[best_first(-mean[keep])]
     scores = np.zeros(len(positions))
     if len(free) == 0:
-        return front, scores, len(front)
+        return Ranking(front, scores, attributes={"n_ties": len(front)}, tie_keys=(mean,))
     combined = combine_rankings(positions[free] - len(keep), method, p_values=False, **options)
     scores[free] = combined.scores
     scores[keep] = combined.scores.max()
-    return np.concatenate([front, free[combined.order]]), scores, combined.ties
+    tie_keys = np.zeros((len(combined.tie_keys), len(positions)))
+    tie_keys[:, free] = combined.tie_keys
+    tie_keys[0, keep] = mean[keep]
+    return Ranking(
+        np.concatenate([front, free[combined.order]]),
+        scores,
+        attributes={"n_ties": combined.ties},
+        tie_keys=tuple(tie_keys),
+    )
+
+
+# ---- blocks of columns ---------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Block:
+    """Some columns and their ranking.
+
+    Attributes
+    ----------
+    columns : int64 array
+        Their positions in the whole table.
+    ranking : Ranking
+        In positions of the block.
+    positions : float64 array
+        The position of every column in the ranking, from 1; tied ones share their mean.
+    """
+
+    columns: IntArray
+    ranking: Ranking
+    positions: FloatArray
+
+
+def _restore_columns(problem: Problem, block: _Block) -> Ranking:
+    """Return the ranking of a block of all columns as that of the table."""
+    assert len(block.columns) == problem.source.n_features
+    return Ranking(block.ranking.order, block.ranking.scores, tie_keys=block.ranking.tie_keys)
+
+
+def _merge_by_score(problem: Problem, blocks: Sequence[_Block]) -> Ranking:
+    """Merge blocks by their scores, which compare; columns of no block come last."""
+    scores = np.full(problem.source.n_features, -np.inf)
+    for block in blocks:
+        scores[block.columns] = block.ranking.scores
+    return Ranking(problem.preference.put_keep_first(best_first(scores)), scores)
+
+
+def _find_finalists(problem: Problem, blocks: Sequence[_Block], n_best: int) -> IntArray:
+    """Return the columns to keep and the first others of every block, rising."""
+    finalists = [problem.preference.keep]
+    for block in blocks:
+        order = block.columns[block.ranking.order]
+        finalists.append(order[~np.isin(order, problem.preference.keep)][:n_best])
+    return np.unique(np.concatenate(finalists))
+
+
+def _rank_final(ranker: Any, problem: Problem, columns: IntArray) -> tuple[_Block | None, bool]:
+    """Rank some columns together; None if Ctrl-C left no ranking, and whether it came."""
+    stopped = False
+    try:
+        ranking = ranker._rank_classes(problem.take_columns(columns))
+    except StoppedError as error:
+        ranking, stopped = error.outcome, True
+    except KeyboardInterrupt:
+        return None, True
+    except DataError as error:
+        raise DataError(f"the final: {error}") from None
+    keep = np.flatnonzero(np.isin(columns, problem.preference.keep))
+    return _Block(columns, ranking, _positions(ranking, keep, greedy=ranker._is_greedy())), stopped
+
+
+def _merge_by_final(problem: Problem, blocks: Sequence[_Block], final: _Block | None) -> Ranking:
+    """Put the columns of the final first, then the others by their positions in their blocks."""
+    p, keep = problem.source.n_features, problem.preference.keep
+    place = np.full(p, np.inf)  # of every column, 1 is best; those of no block are last
+    for block in blocks:
+        place[block.columns] = block.positions - np.isin(block.columns, keep).sum()
+    if final is None:
+        scores = -place
+        order = problem.preference.put_keep_first(best_first(scores))
+        return Ranking(order, scores)
+    scores = final.ranking.scores.min() - place
+    scores[final.columns] = final.ranking.scores
+    others = np.setdiff1d(np.arange(p), final.columns)
+    order = np.concatenate([final.columns[final.ranking.order], others[best_first(-place[others])]])
+    place += len(final.columns)
+    place[final.columns] = final.positions
+    return Ranking(order, scores, tie_keys=(place,))

@@ -72,6 +72,7 @@ class CountingRanker(_Counting, Ranker):
     Whole numbers on a GPU are counted and scored there.
     """
 
+    _scores_one_by_one = True
     _streams = True
     _on_device = True
 

@@ -110,6 +110,7 @@ class FTest(Ranker):
     └─────────┴──────┴──────────┴─────────┘
     """
 
+    _scores_one_by_one = True
     _streams = True
     _on_device = True
     _takes_bytes = True

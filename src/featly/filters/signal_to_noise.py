@@ -102,6 +102,7 @@ class SignalToNoise(Ranker):
     ([2.77, 3.88], ['c', 'a'])
     """
 
+    _scores_one_by_one = True
     _streams = True
     _on_device = True
     _takes_bytes = True

@@ -57,6 +57,8 @@ class Problem:
         Whether to compute on a GPU; see :mod:`featly.problem.place`.
     stored : StoredTable or None
         The table on disk that was read, whether it is in memory or not.
+    features : int64 array or None
+        Positions of the columns in the user's table, if they are only some of it.
     """
 
     source: Source
@@ -67,6 +69,7 @@ class Problem:
     resources: Resources = field(default_factory=Resources)
     on_device: bool = False
     stored: Any = None
+    features: np.ndarray | None = None
 
     @property
     def classes(self) -> Classes:
@@ -85,6 +88,20 @@ class Problem:
             rows=rows if self.rows is None else self.rows[rows],
         )
 
+    def take_columns(self, features: IntArray) -> "Problem":
+        """Return the problem of some columns, in the order given; no value is copied."""
+        return replace(
+            self,
+            source=self.source.view(features),
+            columns=self.columns.take(features),
+            preference=self.preference.take(features),
+            features=features if self.features is None else self.features[features],
+        )
+
+    def with_jobs(self, n_jobs: int | None) -> "Problem":
+        """Return the same problem, whose table is read by so many threads."""
+        return replace(self, source=self.source.with_jobs(n_jobs))
+
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
         """Return the problem of two classes, by their positions in the labels."""
         target, rows = self.classes.pair(first, second)
@@ -102,7 +119,10 @@ class Problem:
     @cached_property
     def fingerprint(self) -> str:
         """Key of the values, kinds and levels of the table."""
-        source, kinds_and_levels = self.source, (self.columns.kinds, self.columns.levels)
+        source = self.source
+        kinds_and_levels: tuple[Any, ...] = (self.columns.kinds, self.columns.levels)
+        if self.features is not None:
+            kinds_and_levels += (self.features,)
         if self.stored is not None:  # the same whether it is in memory or not
             return cache_key(
                 self.stored.fingerprint(), self.rows, self._dtype.str, *kinds_and_levels
