@@ -105,8 +105,11 @@ def rank_parts(
     # raise errors before the work
     n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
     positions = np.empty((p, len(parts)), order="F")
+    last_order = np.empty(0, np.int64)
 
     def note_positions(j: int, part_ranker: Any, ranking: Ranking) -> None:
+        nonlocal last_order
+        last_order = ranking.order
         positions[:, j] = _positions(ranking, keep, greedy=part_ranker._is_greedy())
 
     work = _rank_each(ranker, problem, parts, note_positions, n_jobs=n_jobs, verbose=verbose)
@@ -119,6 +122,8 @@ def rank_parts(
     except KeyboardInterrupt:  # combine the lists by a rule that takes no time
         stopped = True
         combined = _combine(positions, keep, "average-sd")
+    if len(parts) == 1:  # columns that tie stay as its ranker puts them
+        combined = replace(combined, order=last_order)
     ranking = replace(
         combined,
         attributes={

@@ -207,7 +207,7 @@ def row_blocks(problem: Problem, n_blocks: int, seed: int) -> list[Part]:
     dealt = shuffled[np.argsort(problem.target.strata()[shuffled], kind="stable")]
     blocks = [np.sort(dealt[block::n_blocks]) for block in range(n_blocks)]
     for block, rows in enumerate(blocks, 1):
-        lack = "row" if len(rows) == 0 else problem.target.take(rows).find_lack()
+        lack = problem.target.take(rows).find_lack()
         if lack is not None:
             raise DataError(
                 f"n_blocks={n_blocks}: row block {block} of {n_blocks} has no {lack}: take fewer "

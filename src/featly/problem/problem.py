@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from featly.basics.errors import DataError, ParameterError
@@ -224,8 +225,10 @@ class Problem:
         cuts = learn_cuts(self.source, *self.target.groups(), rule, n_jobs)
         if isinstance(self.source, CSCSource):
             data, zero, n_levels = cut_sparse(self.source, cuts)
-            matrix = self.source.matrix[:, self.source.columns]
-            return SparseCodes(matrix, data, zero, n_levels, n_jobs)
+            stored = self.source.matrix
+            coded = scipy.sparse.csc_array((data, stored.indices, stored.indptr), stored.shape)
+            matrix = coded[:, self.source.columns]
+            return SparseCodes(matrix, matrix.data, zero, n_levels, n_jobs)
         assert isinstance(self.source, DenseSource)
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
 
