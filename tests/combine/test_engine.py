@@ -37,6 +37,7 @@ from featly.combine import engine
 from featly.combine.engine import rank_column_blocks, rank_parts
 from featly.combine.parts import bootstrap, column_blocks, rankers, row_blocks, sites
 from featly.combine.rankings import RULES
+from featly.problem.problem import Problem
 from featly.problem.scan import scan
 from featly.registry import METHODS, method_class
 from tests.all_methods.small_blocks import on_disk, small_blocks
@@ -366,6 +367,26 @@ def test_threads_do_not_matter(name):
             np.testing.assert_array_equal(fits[0].scores_, other.scores_)
             if merge is rank_parts:
                 np.testing.assert_array_equal(fits[0].positions_, other.positions_)
+
+
+def test_copies_that_do_not_fit_are_made_one_after_the_other(monkeypatch):
+    X, y = table()
+    n_jobs_of = []
+    original = Problem.take
+
+    def note_jobs(self, rows, n_jobs=None, target=None):
+        n_jobs_of.append(n_jobs)
+        return original(self, rows, n_jobs, target)
+
+    monkeypatch.setattr(Problem, "take", note_jobs)
+    ranker = FTest(memory_limit="1MB")
+    wide = np.tile(X, 120)  # 550 kB: two copies are more than 1 MB
+    for given, name, expected in (
+        (X, "bags", [1] * 5), (wide, "bags", [2] * 5), (wide, "row blocks", [1] * 3),
+    ):  # fmt: skip
+        n_jobs_of.clear()
+        Ensemble(ranker, MAKERS[name][2], n_jobs=2).fit(given, y)
+        assert n_jobs_of == expected
 
 
 def test_progress_counts_parts():

@@ -177,6 +177,17 @@ def test_two_classes_give_the_ranking_of_the_ranker():
             np.testing.assert_array_equal(pairs.order_, alone.order_)
 
 
+@pytest.mark.parametrize("ranker", [FTest(), JMI()])
+def test_two_classes_leave_tied_columns_to_keep_where_the_ranker_puts_them(ranker):
+    X, y = three_classes()
+    X, y = X[y != "b"], y[y != "b"]
+    X[:, [2, 5]] = 1.0
+    schema = {"keep": [5, 2]}
+    alone = clone(ranker).set_params(schema=schema).fit(X, y)
+    pairs = PairwiseRanker(ranker, schema=schema).fit(X, y)
+    np.testing.assert_array_equal(pairs.order_, alone.order_)
+
+
 @pytest.mark.parametrize("ranker", [SVMRFE(), MKLRFE(), AROM(C=10.0)])
 @pytest.mark.parametrize("multiclass", ["ovo", "ova"])
 def test_multiclass_is_a_pairwise_ranker(ranker, multiclass):

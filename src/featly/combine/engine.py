@@ -291,8 +291,11 @@ def _rank_each(
 ) -> _Work:
     """Rank every part, and hand each ranking on with its ranker as soon as it is ready."""
     threads = 1 if problem.on_device else n_threads(n_jobs)  # a device computes one at a time
-    # with more threads than parts can use, each part gets all of them
-    parts_in_parallel = 1 < threads < 2 * len(parts)
+    copied = min(threads, len(parts)) * max(part.nbytes for part in parts)
+    # with more threads than parts can use, or copies than memory can hold, a part gets all threads
+    parts_in_parallel = 1 < threads < 2 * len(parts) and (
+        copied == 0 or copied <= problem.resources.memory_budget
+    )
     inner_jobs = 1 if parts_in_parallel else n_jobs
     rankers = [
         _copy_ranker(ranker if part.ranker is None else part.ranker, inner_jobs) for part in parts

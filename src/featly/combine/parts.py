@@ -56,6 +56,9 @@ class Part:
         The ranker of this part; None is the one that all parts share.
     columns : int64 array or None
         Positions of the columns that the part ranks, rising; None is all of them.
+    nbytes : int
+        Bytes that are copied when the part is ranked. Parts whose copies do not fit into the
+        memory budget side by side are ranked one after the other.
     """
 
     key: Any
@@ -63,6 +66,7 @@ class Part:
     problem: Callable[[int | None], Problem]
     ranker: Any = None
     columns: IntArray | None = None
+    nbytes: int = 0
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -112,8 +116,9 @@ def bootstrap(
     is_number = isinstance(share, int | float | np.integer | np.floating)
     if share is not None and (isinstance(share, bool) or not is_number or not 0 < share <= 1):
         raise ParameterError(f"share={share!r}: give a share of the rows in (0, 1], or None")
+    nbytes = int(problem.source.nbytes * (1.0 if share is None else share))
     return [
-        Part(bag, f"bag {bag}", partial(_take_bag, problem, seed, bag, share))
+        Part(bag, f"bag {bag}", partial(_take_bag, problem, seed, bag, share), nbytes=nbytes)
         for bag in range(1, n_bags + 1)
     ]
 
@@ -213,8 +218,9 @@ def row_blocks(problem: Problem, n_blocks: int, seed: int) -> list[Part]:
                 f"n_blocks={n_blocks}: row block {block} of {n_blocks} has no {lack}: take fewer "
                 "blocks, or leave out what is so rare"
             )
+    nbytes = -(-problem.source.nbytes // n_blocks)
     return [
-        Part(block, f"row block {block} of {n_blocks}", partial(problem.take, rows))
+        Part(block, f"row block {block} of {n_blocks}", partial(problem.take, rows), nbytes=nbytes)
         for block, rows in enumerate(blocks, 1)
     ]
 
