@@ -381,11 +381,11 @@ def test_copies_that_do_not_fit_are_made_one_after_the_other(monkeypatch):
     monkeypatch.setattr(Problem, "take", note_jobs)
     ranker = FTest(memory_limit="1MB")
     wide = np.tile(X, 120)  # 550 kB: two copies are more than 1 MB
-    for given, name, expected in (
+    for values, name, expected in (
         (X, "bags", [1] * 5), (wide, "bags", [2] * 5), (wide, "row blocks", [1] * 3),
     ):  # fmt: skip
         n_jobs_of.clear()
-        Ensemble(ranker, MAKERS[name][2], n_jobs=2).fit(given, y)
+        Ensemble(ranker, MAKERS[name][2], n_jobs=2).fit(values, y)
         assert n_jobs_of == expected
 
 

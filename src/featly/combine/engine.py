@@ -197,7 +197,10 @@ def rank_column_blocks(
     -----
     A greedy filter or an elimination may choose otherwise in a block than in the whole table, so
     the final is an approximation. Two columns that tell something only together are lost if they
-    are in different blocks and neither is among the first there.
+    are in different blocks and neither is among the first there. Of a made table with 200 rows and
+    400 columns, 20 of them informative, in four blocks, the first 25 columns of JMI and MRMR are
+    those of the whole table in the same order from ``n_best=10``; of ReliefF 17 of 25 are among
+    them, 18 from ``n_best=25``, of SVMRFE 9, 12 and 18 with 10, 25 and 50.
 
     References
     ----------
