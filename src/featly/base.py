@@ -21,7 +21,7 @@ from featly.basics.estimators import BaseEstimator, SelectorMixin
 from featly.basics.kinds import KINDS
 from featly.basics.resources import Resources, read_resources
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.combine.parts import check_decomposition, rank_by_classes
+from featly.combine.class_pairs import check_decomposition, rank_by_classes
 from featly.core.ranking.ordering import keep_first
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
@@ -74,6 +74,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
     _on_device: ClassVar[bool] = False  # computes on a GPU
     _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
+    _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
 
     schema: Schema | dict[str, Any] | None
     n_jobs: int | None

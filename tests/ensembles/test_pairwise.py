@@ -34,7 +34,7 @@ from featly import (
     UnivariateTest,
 )
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, SchemaWarning
-from featly.combine import parts
+from featly.combine import engine
 from featly.combine.rankings import RULES, combine_rankings
 from featly.core.runtime.parallel import run_blocks
 from tests.reference import pairwise as naive
@@ -175,6 +175,17 @@ def test_two_classes_give_the_ranking_of_the_ranker():
             pairs = PairwiseRanker(SVMRFE(), decomposition=decomposition, combine=rule).fit(X, y)
             assert pairs.problems_ == ["a vs c"]
             np.testing.assert_array_equal(pairs.order_, alone.order_)
+
+
+@pytest.mark.parametrize("ranker", [FTest(), JMI()])
+def test_two_classes_leave_tied_columns_to_keep_where_the_ranker_puts_them(ranker):
+    X, y = three_classes()
+    X, y = X[y != "b"], y[y != "b"]
+    X[:, [2, 5]] = 1.0
+    schema = {"keep": [5, 2]}
+    alone = clone(ranker).set_params(schema=schema).fit(X, y)
+    pairs = PairwiseRanker(ranker, schema=schema).fit(X, y)
+    np.testing.assert_array_equal(pairs.order_, alone.order_)
 
 
 @pytest.mark.parametrize("ranker", [SVMRFE(), MKLRFE(), AROM(C=10.0)])
@@ -431,14 +442,14 @@ def test_ctrl_c_keeps_finished_lists(monkeypatch):
 
 def test_ctrl_c_while_lists_are_combined_keeps_them(monkeypatch):
     X, y = three_classes()
-    original = parts.combine_rankings
+    original = engine.combine_rankings
 
     def slow(positions, method, **options):
         if method == "schulze":
             raise KeyboardInterrupt
         return original(positions, method, **options)
 
-    monkeypatch.setattr(parts, "combine_rankings", slow)
+    monkeypatch.setattr(engine, "combine_rankings", slow)
     pairs = PairwiseRanker(FTest(), combine="schulze")
     with pytest.raises(KeyboardInterrupt):
         pairs.fit(X, y)

@@ -72,6 +72,8 @@ class CombinedRanking:
         Number of features that share their score with another, before any tie rule.
     p_values : float64 array of shape (n_features,) or None
         Probability of ranks as good in random lists; None if the rule has none.
+    tie_keys : tuple of int64 arrays of shape (n_features,)
+        Features are tied in all that the rule and its tie rule see if every key is equal.
     """
 
     order: IntArray
@@ -79,6 +81,7 @@ class CombinedRanking:
     scores: FloatArray
     ties: int
     p_values: FloatArray | None = None
+    tie_keys: tuple[IntArray, ...] = ()
 
 
 def combine_rankings(
@@ -123,7 +126,7 @@ def combine_rankings(
     Returns
     -------
     CombinedRanking
-        `order`, `ranking`, `scores`, `ties`, `p_values`.
+        `order`, `ranking`, `scores`, `ties`, `p_values`, `tie_keys`.
 
     Notes
     -----
@@ -241,6 +244,7 @@ def combine_rankings(
         scores=_divide_scores(score, scale),
         ties=int(shared[shared > 1].sum()),
         p_values=probabilities,
+        tie_keys=tuple(dense),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 from featly.base import Problem, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
 from featly.basics.resources import Resources
-from featly.combine.parts import check_decomposition, rank_by_classes
+from featly.combine.class_pairs import check_decomposition, rank_by_classes
 from featly.registry import METHODS, method_class
 from featly.table.schema import Schema
 

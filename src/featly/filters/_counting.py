@@ -79,6 +79,7 @@ class _Counting:
 class CountingRanker(_Counting, Ranker):
     """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
 
+    _scores_one_by_one = True
     _streams = True
     _on_device = True
 
@@ -244,19 +245,22 @@ def read_cuts(discretizer: Any, problem: Problem) -> CutRule | Cuts | None:
     if not isinstance(discretizer, FrozenEstimator):
         return rule
     fitted, columns = discretizer.estimator, problem.columns
-    n_columns = len(columns.kinds)
-    if fitted.n_features_in_ != n_columns:
+    cuts: Cuts = fitted.cuts()
+    names = getattr(fitted, "feature_names_in_", None)
+    if problem.features is not None:  # a part of the columns of a table that was checked
+        cuts, names = cuts.take(problem.features), None
+    n_columns, n_fitted = len(columns.kinds), len(cuts.counts)
+    if n_fitted != n_columns:
         raise DataError(
-            f"X has {n_columns} columns and the frozen discretizer was fitted to "
-            f"{fitted.n_features_in_}: fit it to a table of the same columns"
+            f"X has {n_columns} columns and the frozen discretizer was fitted to {n_fitted}: fit "
+            "it to a table of the same columns"
         )
-    for k, name in enumerate(getattr(fitted, "feature_names_in_", [])):
+    for k, name in enumerate([] if names is None else names):
         if columns.names[k] != name:
             raise DataError(
                 f"column {k} of X is {columns.names[k]!r}, and was {name!r} where the frozen "
                 "discretizer was fitted: give the columns in that order"
             )
-    cuts: Cuts = fitted.cuts()
     differs = np.flatnonzero((columns.kinds == CATEGORICAL) & (cuts.counts > 0))
     if len(differs):
         raise DataError(

@@ -35,6 +35,7 @@ class GreedyInformation(CountingRanker):
     """Base of the greedy filters: a subclass defines its criterion; see :class:`JMI`."""
 
     _uses = ("keep", "prior")
+    _scores_one_by_one = False
     _by_class: ClassVar[bool] = True  # whether the criterion uses I(f; y | s)
     _redundancy: ClassVar[bool] = True  # whether it uses I(f; s)
 

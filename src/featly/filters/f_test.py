@@ -112,6 +112,7 @@ class FTest(Additive):
     └─────────┴──────┴──────────┴─────────┘
     """
 
+    _scores_one_by_one = True
     _streams = True
     _on_device = True
     _takes_bytes = True

@@ -103,6 +103,7 @@ class SignalToNoise(Additive):
     ([2.77, 3.88], ['c', 'a'])
     """
 
+    _scores_one_by_one = True
     _streams = True
     _on_device = True
     _takes_bytes = True

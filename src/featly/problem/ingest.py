@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +187,8 @@ class _Store:
         return DenseSource(values.astype(self.dtype, copy=False))
 
     def _source_from_table(self, table: Table, features: np.ndarray) -> DenseSource:
-        columns = _restrict_columns(self.columns, features)
+        # groups of columns are not needed to read a block, and may be long
+        columns = dataclasses.replace(self.columns, groups={}).take(features)
         nominal = np.flatnonzero(columns.kinds == CATEGORICAL).tolist()
         codes, n_levels = table.codes(nominal) if nominal else (None, None)
         values = read_numbers(table, columns)
@@ -201,31 +201,6 @@ def _mark_missing(values: np.ndarray, missing: int) -> np.ndarray:
     floats = values.astype(np.float32)
     floats[values == missing] = np.nan
     return floats
-
-
-def _restrict_columns(columns: Columns, features: np.ndarray) -> Columns:
-    """Return names, kinds and levels of some columns, by their new positions."""
-    new_position = {int(f): k for k, f in enumerate(features)}
-    return dataclasses.replace(
-        columns,
-        names=_SomeNames(columns.names, features),
-        kinds=columns.kinds[features],
-        inferred=columns.inferred[features],
-        levels={new_position[f]: order for f, order in columns.levels.items() if f in new_position},
-    )
-
-
-class _SomeNames(Sequence[str]):
-    """Names of some columns, looked up for an error only: they may be in a file."""
-
-    def __init__(self, names: Sequence[str], features: np.ndarray) -> None:
-        self.names, self.features = names, features
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def __getitem__(self, position: Any) -> Any:
-        return self.names[int(self.features[position])]
 
 
 def _read_table(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from featly.basics.errors import DataError, ParameterError
@@ -68,6 +69,8 @@ class Problem:
         How many equal rows each row counts as, above 0; None for 1 each.
     weights_are_counts : bool
         Whether all weights are whole, so that their sum is a number of rows.
+    features : int64 array or None
+        Positions of the columns in the user's table, if they are only some of it.
     """
 
     source: Source
@@ -80,6 +83,7 @@ class Problem:
     stored: Any = None
     weights: FloatArray | None = None
     weights_are_counts: bool = True
+    features: np.ndarray | None = None
 
     @property
     def total(self) -> float:
@@ -104,6 +108,20 @@ class Problem:
             weights=None if self.weights is None else self.weights[rows],
         )
 
+    def take_columns(self, features: IntArray) -> "Problem":
+        """Return the problem of some columns, in the order given; no value is copied."""
+        return replace(
+            self,
+            source=self.source.view(features),
+            columns=self.columns.take(features),
+            preference=self.preference.take(features),
+            features=features if self.features is None else self.features[features],
+        )
+
+    def with_jobs(self, n_jobs: int | None) -> "Problem":
+        """Return the same problem, whose table is read by so many threads."""
+        return replace(self, source=self.source.with_jobs(n_jobs))
+
     def pair(self, first: int, second: int, n_jobs: int | None = None) -> "Problem":
         """Return the problem of two classes, by their positions in the labels."""
         target, rows = self.classes.pair(first, second)
@@ -121,7 +139,10 @@ class Problem:
     @cached_property
     def fingerprint(self) -> str:
         """Key of the values, kinds and levels of the table."""
-        source, kinds_and_levels = self.source, (self.columns.kinds, self.columns.levels)
+        source = self.source
+        kinds_and_levels: tuple[Any, ...] = (self.columns.kinds, self.columns.levels)
+        if self.features is not None:
+            kinds_and_levels += (self.features,)
         if self.stored is not None:  # the same whether it is in memory or not
             return cache_key(
                 self.stored.fingerprint(), self.rows, self._dtype.str, *kinds_and_levels
@@ -248,8 +269,10 @@ class Problem:
         cuts = self.cuts(rule, n_jobs)
         if isinstance(self.source, CSCSource):
             data, zero, n_levels = cut_sparse(self.source, cuts)
-            matrix = self.source.matrix[:, self.source.columns]
-            return SparseCodes(matrix, data, zero, n_levels, n_jobs)
+            stored = self.source.matrix
+            coded = scipy.sparse.csc_array((data, stored.indices, stored.indptr), stored.shape)
+            matrix = coded[:, self.source.columns]
+            return SparseCodes(matrix, matrix.data, zero, n_levels, n_jobs)
         assert isinstance(self.source, DenseSource)
         return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
 

@@ -73,6 +73,10 @@ class Target(ABC):
         """Return the number of the stratum of every row: parts of a table get a share of each."""
         return self.groups().codes
 
+    @abstractmethod
+    def find_lack(self) -> str | None:
+        """Return in words what these rows have not and a ranking needs; None if it has all."""
+
     def ranked(self) -> "Target":
         """Return the target with ranks in place of numbers."""
         return self
@@ -129,6 +133,19 @@ class Classes(Target):
         indicators = (self.codes[:, None] == np.arange(len(self.labels))).astype(np.float64)
         return np.asarray(indicators - indicators.mean(axis=0))
 
+    def find_lack(self) -> str | None:
+        """Return the first class without a row, in words; None if there is none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> target = Classes(np.array([0, 1, 1, 0]), np.array(["ill", "well"]))
+        >>> target.take(np.array([1, 2])).find_lack()
+        "row of class 'ill'"
+        """
+        empty = np.flatnonzero(np.bincount(self.codes, minlength=len(self.labels)) == 0)
+        return f"row of class {self.labels.tolist()[empty[0]]!r}" if len(empty) else None
+
     def pair(self, first: int, second: int) -> tuple["Classes", IntArray]:
         """Return the rows of two classes, by their positions in `labels`, and where they are."""
         rows = np.flatnonzero((self.codes == first) | (self.codes == second))
@@ -184,6 +201,11 @@ class Numbers(Target):
     def influence(self) -> FloatArray:
         """Return the differences from the mean."""
         return np.asarray(self.values - self.values.mean())[:, None]
+
+    def find_lack(self) -> str | None:
+        """Return that the numbers are all equal, in words; None if they are not."""
+        is_constant = self.n_rows == 0 or bool((self.values == self.values[0]).all())
+        return "two rows of different numbers" if is_constant else None
 
     def ranked(self) -> "Numbers":
         """Return the ranks of the numbers; equal ones share the mean of theirs."""
@@ -250,6 +272,10 @@ class Survival(Target):
     def strata(self) -> IntArray:
         """Return 1 for rows with the event, 0 for censored ones."""
         return self.event.astype(np.int64)
+
+    def find_lack(self) -> str | None:
+        """Return that no row has the event, in words; None if one has."""
+        return None if self.event.any() else "row with the event"
 
     def _residuals(self) -> FloatArray:
         times, position = np.unique(self.time, return_inverse=True)

@@ -387,6 +387,50 @@ class Columns:
         }
         return [part for part, present in parts.items() if present]
 
+    def take(self, features: np.ndarray) -> "Columns":
+        """Return the entries of some columns, in the order given; groups without any are left out.
+
+        Examples
+        --------
+        >>> columns = Schema(keep=["x2", "x0"]).resolve(DefaultNames(3), np.zeros(3))
+        >>> part = columns.take(np.array([1, 2]))
+        >>> list(part.names), part.keep.tolist()
+        (['x1', 'x2'], [1])
+        """
+        new_position = {f: k for k, f in enumerate(features.tolist())}
+
+        def translate(positions: np.ndarray) -> np.ndarray:
+            kept = [new_position[f] for f in positions.tolist() if f in new_position]
+            return np.array(kept, dtype=np.int64)
+
+        groups = {name: translate(members) for name, members in self.groups.items()}
+        return Columns(
+            names=_SomeNames(self.names, features),
+            kinds=self.kinds[features],
+            inferred=self.inferred[features],
+            levels={new_position[f]: lv for f, lv in self.levels.items() if f in new_position},
+            keep=translate(self.keep),
+            prior=None if self.prior is None else self.prior[features],
+            costs=None if self.costs is None else self.costs[features],
+            groups={name: members for name, members in groups.items() if len(members)},
+            texts={new_position[f]: names for f, names in self.texts.items() if f in new_position},
+        )
+
+
+class _SomeNames(Sequence[str]):
+    """Names of some columns, looked up when asked for: they may be in a file."""
+
+    def __init__(self, names: Sequence[str], features: np.ndarray) -> None:
+        self.names, self.features = names, features
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, position: Any) -> Any:
+        if isinstance(position, slice):
+            return [self.names[int(f)] for f in self.features[position]]
+        return self.names[int(self.features[position])]
+
 
 def _nearest_hint(name: str, known: list[str]) -> str:
     matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)

@@ -121,6 +121,14 @@ class Cuts:
         start = self.start[low : high + 1]
         return Cuts(self.values[start[0] : start[-1]], start - start[0])
 
+    def take(self, features: IntArray) -> "Cuts":
+        """Return the cut points of some columns, in the order given."""
+        points = [self.points(f) for f in features.tolist()]
+        return Cuts(
+            np.concatenate([np.empty(0), *points]),
+            np.concatenate([[0], np.cumsum(self.counts[features])]).astype(np.int64),
+        )
+
 
 def learn_cuts(
     source: Source,

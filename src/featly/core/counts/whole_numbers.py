@@ -63,7 +63,7 @@ def whole_codes(source: Source, n_jobs: int | None = None) -> Codes:
         return _sparse_codes(source, n_jobs)
     assert isinstance(source, DenseSource)
     is_integer_table = source.values.dtype.kind in "iu" and len(source.categorical) == 0
-    if is_integer_table and source.n_features == source.values.shape[1]:
+    if is_integer_table and np.array_equal(source.place, np.arange(source.values.shape[1])):
         low, high = _bounds(source.values, n_jobs)
         if (high - low).max(initial=0) < SMALL:
             return WholeCodes(source.values, low, high, n_jobs)

@@ -75,6 +75,21 @@ class Preference:
         """Return an order of columns with those to keep in front."""
         return keep_first(order, self.keep)
 
+    def take(self, features: IntArray) -> "Preference":
+        """Return what the user wants of some columns, in the order given.
+
+        A prior is not made relative to the smallest of them, so scores stay comparable with those
+        of other columns.
+        """
+        position = {f: k for k, f in enumerate(features.tolist())}
+        kept = [position[f] for f in self.keep.tolist() if f in position]
+        return replace(
+            self,
+            keep=np.array(kept, dtype=np.int64),
+            prior=None if self.prior is None else self.prior[features],
+            cost=None if self.cost is None else self.cost[features],
+        )
+
     def without_prior(self, columns: BoolArray) -> "Preference":
         """Return the preference without the prior of some columns."""
         if self.prior is None:
