@@ -178,7 +178,8 @@ def f_of_regression(comoments: Comoments) -> tuple[FloatArray, FloatArray, Float
     """
     n, m2_h = comoments.count, comoments.m2_h
     testable = (n > 2) & (comoments.m2 > 0) & (m2_h > 0)
-    explained = comoments.product**2 / np.where(testable, comoments.m2, 1.0)
+    # divided before it is squared, which would overflow
+    explained = (comoments.product / np.sqrt(np.where(testable, comoments.m2, 1.0))) ** 2
     residual = m2_h - explained
     # what is left of an exact line is rounding
     residual[residual <= n * np.finfo(np.float64).eps * m2_h] = 0.0

@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import DenseSource
 from featly.registry import methods_that, suggested
-from featly.table.frames import is_missing, values_of
+from featly.table.frames import is_category, is_missing, values_of
 
 __all__ = [
     "Classes",
@@ -29,6 +31,8 @@ MOST_WHOLE_CLASSES = 20  # different whole numbers that are classes without a wo
 MOST_GROUPS = 10  # into which numbers are cut where rows are counted
 SURVIVAL_GROUPS = 3
 ROWS_A_STRATUM = 10
+LARGEST_NUMBER = 1e150  # the squares of larger ones, summed over the rows, may overflow
+EVENT_WORDS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 
 
 class RowGroups(NamedTuple):
@@ -178,12 +182,17 @@ class Numbers(Target):
 
     def groups(self) -> RowGroups:
         """Return groups of equally many rows, by the order of the numbers alone."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> RowGroups:
         count = min(max(2, round(self.n_rows ** (1 / 3))), MOST_GROUPS)
         return _equal_groups(self.values, count if self.n_groups is None else self.n_groups)
 
     def influence(self) -> FloatArray:
         """Return the differences from the mean."""
-        return np.asarray(self.values - self.values.mean())[:, None]
+        shifted = self.values - self.values[0]  # equal numbers differ by 0, and not by rounding
+        return np.asarray(shifted - shifted.mean())[:, None]
 
     def ranked(self) -> "Numbers":
         """Return the ranks of the numbers; equal ones share the mean of theirs."""
@@ -241,6 +250,10 @@ class Survival(Target):
 
     def groups(self) -> RowGroups:
         """Return three groups of equally many rows, from late to early events."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> RowGroups:
         return _equal_groups(self._residuals(), SURVIVAL_GROUPS)
 
     def influence(self) -> FloatArray:
@@ -312,19 +325,22 @@ def read_target(
     """
     if y is None:
         raise ParameterError(
-            f"{method} requires y to be passed, but the target y is None: give the class of every "
-            "row"
+            f"{method} requires y to be passed, but the target y is None: give "
+            + ("the class of every row" if targets == ("classes",) else "the outcome of every row")
         )
+    says_classes = is_category(y)
     y = values_of(y)
     if kind == "survival" or getattr(getattr(y, "dtype", None), "names", None):
         return _refuse_other_kind(_read_survival(y, n_rows, kind), method, targets)
     y = _read_column(y, n_rows)
-    is_real = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-    if kind is None and y.dtype.kind in "iuf" and not is_real:
+    is_real = y.dtype.kind == "f" and not says_classes and bool((y != np.floor(y)).any())
+    if kind is None and y.dtype.kind in "iuf" and not is_real and not says_classes:
         _refuse_ambiguous(y)
     if kind == "numbers" or (kind is None and is_real):
         return _refuse_other_kind(_read_numbers(y), method, targets)
-    target = _read_class_labels(y, method, is_real=is_real)
+    if is_real:
+        raise _real_classes_error(y, method, targets)
+    target = _read_class_labels(y)
     if "classes" not in targets:
         return _refuse_other_kind(target, method, targets)
     if target.count > 2 and not many_classes:
@@ -344,7 +360,13 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
         and len({isinstance(v, str) for v in y if not is_missing(v)}) > 1
     ):
         y = np.array(y, dtype=object)  # NumPy would turn the numbers into text
-    y = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 2:
+        raise DataError(
+            f"y should be a 1d array, got an array of shape {y.shape} instead: give one column. "
+            "Times and events are two, which Schema(target_kind='survival') says"
+        )
+    y = np.asarray(column_or_1d(y, warn=True))
     if len(y) != n_rows:
         raise DataError(
             f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
@@ -360,13 +382,18 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
     if missing.any():
         raise DataError(
             f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
-            "a class"
+            "an outcome"
         )
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
-    if y.dtype.kind == "O" and all(isinstance(v, float) for v in y):
-        return np.asarray(y, np.float64)
+    if y.dtype.kind == "O" and len(y) and all(_is_number(v) for v in y):
+        y = np.array([float(v) if isinstance(v, Decimal) else v for v in y])
     return np.asarray(y)
+
+
+def _is_number(value: Any) -> bool:
+    is_bool = isinstance(value, bool | np.bool_)
+    return isinstance(value, int | float | np.number | Decimal) and not is_bool
 
 
 def _refuse_ambiguous(y: AnyArray) -> None:
@@ -380,15 +407,21 @@ def _refuse_ambiguous(y: AnyArray) -> None:
         )
 
 
-def _read_class_labels(y: AnyArray, method: str, *, is_real: bool) -> Classes:
-    if is_real:
-        raise _kind_error(
-            f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
-            "(Unknown label type: continuous)",
-            "numbers",
-            method,
-            ("classes",),
+def _real_classes_error(y: AnyArray, method: str, targets: tuple[str, ...]) -> DataError:
+    """Return the error about numbers with a fraction where classes are wanted."""
+    fact = (
+        f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
+        "(Unknown label type: continuous)"
+    )
+    if "numbers" in targets:  # so it was the user who spoke of classes
+        return DataError(
+            f"{fact}, and target_kind='classes' is for labels: cut y into classes, or leave out "
+            "target_kind='classes'"
         )
+    return _kind_error(fact, "numbers", method, targets)
+
+
+def _read_class_labels(y: AnyArray) -> Classes:
     try:
         labels, codes = np.unique(y, return_inverse=True)
     except TypeError:
@@ -419,6 +452,12 @@ def _read_numbers(y: AnyArray) -> Numbers:
         raise DataError(f"y is infinite in row {np.flatnonzero(~np.isfinite(values))[0]}")
     if len(values) == 0:
         raise DataError("y is empty")
+    too_large = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
+    if len(too_large):
+        raise DataError(
+            f"y is {values[too_large[0]]:g} in row {too_large[0]}, whose square overflows: divide "
+            "y by a large number"
+        )
     if (values == values[0]).all():
         raise DataError(f"y is {values[0]:g} in every row: no column can be related to it")
     return Numbers(values)
@@ -427,6 +466,11 @@ def _read_numbers(y: AnyArray) -> Numbers:
 def _read_survival(y: Any, n_rows: int, kind: str | None) -> Survival:
     """Read (event, time) from a structured array, or (time, event) from two columns."""
     names = getattr(getattr(y, "dtype", None), "names", None)
+    if names and kind not in (None, "survival"):
+        raise DataError(
+            f"y has the fields {', '.join(names)}, and target_kind={kind!r} takes one column: give "
+            f"one of them, or leave out target_kind={kind!r}"
+        )
     if names:
         fields = {name: np.asarray(y[name]) for name in names}
         events = [name for name, values in fields.items() if values.dtype.kind == "b"]
@@ -464,7 +508,7 @@ def _read_times(time: AnyArray) -> FloatArray:
     if len(wrong):
         raise DataError(
             f"the time of y is {time[wrong[0]]!s} in row {wrong[0]}: a time is a finite number "
-            "above 0; correct it, or leave the row out"
+            "above 0, and comes before the event; correct it, or leave the row out"
         )
     return times
 
@@ -473,23 +517,34 @@ def _read_events(event: AnyArray) -> BoolArray:
     missing = [row for row, value in enumerate(event.tolist()) if is_missing(value)]
     if missing:
         raise DataError(f"the event of y is missing in row {missing[0]}: leave the row out")
-    levels = np.unique(event)
+    values = event.tolist()
+    if all(isinstance(value, str) for value in values):
+        unknown = [v for v in values if v.strip().lower() not in EVENT_WORDS]
+        if unknown:  # of 'died' and 'lived' nobody can say which is the event
+            raise DataError(
+                f"the event of y is {unknown[0]!r}: give True or 1 where it happened, and False "
+                "or 0 where the row was last seen without it"
+            )
+        values = [EVENT_WORDS[value.strip().lower()] for value in values]
+    try:
+        numbers = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "the event of y mixes types: give True or 1 where it happened, else False or 0"
+        ) from None
+    levels = np.unique(numbers)
     if len(levels) > 2:
         raise DataError(
-            f"the event of y has {len(levels)} levels ({', '.join(map(str, levels[:3]))}, ...): "
-            "it either happened or not"
+            f"the event of y has {len(levels)} levels ({', '.join(f'{v:g}' for v in levels[:3])}, "
+            "...): it either happened or not. Give the time first, then the event"
         )
-    # of one level alone nobody can say which it is, but for those that say it themselves
-    happened = np.asarray(event == levels[-1]) if len(levels) == 2 else _are_true(event)
+    # of one level alone, as of True and False, what is above 0 is the event
+    happened = np.asarray(numbers == levels[1] if len(levels) == 2 else numbers > 0)
     if not happened.any():
         raise DataError(
             "no row of y has the event: without one, no column can be related to the time"
         )
     return happened
-
-
-def _are_true(event: AnyArray) -> BoolArray:
-    return np.asarray(event.astype(np.float64) > 0 if event.dtype.kind in "biuf" else event == "1")
 
 
 def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) -> Target:

@@ -605,7 +605,9 @@ def check_kinds_of_target(estimator: Any) -> None:
     values = rng.normal(size=n_rows) + (table.y == "yes")
     event = np.arange(n_rows) % 3 > 0
     whole = np.arange(n_rows) + 100
-    times = np.array(list(zip(event, np.exp(values), strict=True)), [("event", "?"), ("time", "f8")])
+    times = np.array(
+        list(zip(event, np.exp(values), strict=True)), [("event", "?"), ("time", "f8")]
+    )
     for kind, target in (("numbers", values), ("survival", times)):
         if kind in estimator._targets:
             fitted = clone(estimator).fit(frame, target)
