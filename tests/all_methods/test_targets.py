@@ -36,7 +36,7 @@ def outcome(fitted):
     return fitted.order_.tolist(), fitted.table().fill_nan(-1.0).rows()
 
 
-# ---- numbers and their groups ----------------------------------------------------------------------
+# ---- numbers and their groups -----------------------------------------------------------------
 @pytest.mark.parametrize("name", COUNTING)
 def test_numbers_are_counted_as_their_groups(name):
     X, y = table()
@@ -94,7 +94,7 @@ def test_numbers_of_two_values_are_two_classes(name):
         assert on_numbers.scores_ == pytest.approx(on_classes.scores_, rel=1e-9, abs=1e-12)
 
 
-# ---- the F-test of regression ------------------------------------------------------------------------
+# ---- the F-test of regression ------------------------------------------------------------------
 def test_f_equals_scikit_learn_wherever_the_table_lies(tmp_path):
     rng = np.random.default_rng(4)
     X = np.where(rng.random((3000, 80)) < 0.4, rng.normal(size=(3000, 80)), 0.0)

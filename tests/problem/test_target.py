@@ -66,7 +66,7 @@ def test_fractions_are_numbers(y):
     target = read(y)
     assert isinstance(target, Numbers)
     assert target.values.dtype == np.float64
-    assert target.values[0] == float(list(y.to_pylist() if isinstance(y, pa.Array) else y)[0])
+    assert target.values[0] == float(next(iter(y.to_pylist() if isinstance(y, pa.Array) else y)))
 
 
 @pytest.mark.parametrize("y", [[3, 1, 2], [True, False, True], ["3", "1.5", "-2e3"]])
