@@ -57,6 +57,7 @@ def advise(
     from featly.cli.printing import print_json
 
     with load_data(options) as data:
+        data.require_classes("'featly advise'")
         data.check_column(row_groups, "--row-groups")
         advice = advise_on_table(data, row_groups=row_groups, seed=seed, n_jobs=jobs)
         commands = next_commands(advice, options)

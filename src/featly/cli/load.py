@@ -18,6 +18,7 @@ from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.schema_files import read_ranking, read_schema_file, read_weights
 from featly.io.stores import StoredTable
 from featly.io.stores.rows import RowSubset
+from featly.problem.target import infer_kind
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
@@ -106,12 +107,58 @@ class LoadedData:
         return self.table.target
 
     @cached_property
-    def classes(self) -> dict[str, int]:
-        """Number of rows of every class."""
+    def target_kind(self) -> str | None:
+        """The kind of the target; None if there is none, or whole numbers may be either."""
         if self.y is None:
+            return None
+        return self.schema.target_kind or infer_kind(self.y)
+
+    @cached_property
+    def classes(self) -> dict[str, int]:
+        """Number of rows of every class; empty if the target holds numbers."""
+        if self.y is None or self.target_kind == "numbers":
             return {}
         labels, counts = np.unique(self.y, return_counts=True)
         return {str(label): int(n) for label, n in zip(labels, counts, strict=True)}
+
+    @property
+    def numbers(self) -> tuple[float, float]:
+        """The smallest and the largest number of a target that holds numbers."""
+        try:
+            values = np.asarray(self.y).astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"target {self.target!r} of {self.table.source} holds text: correct it, or leave "
+                "out --target-kind numbers"
+            ) from None
+        return float(values.min()), float(values.max())
+
+    def describe_target(self) -> str:
+        """Return the classes with their numbers of rows, or the range of the numbers."""
+        if self.target_kind == "numbers":
+            return "numbers from {:g} to {:g}".format(*self.numbers)
+        return ", ".join(f"{label} {n}" for label, n in self.classes.items())
+
+    def target_facts(self) -> dict[str, Any]:
+        """Return the entries of a JSON document about the target."""
+        if self.target_kind == "numbers":
+            return {"target_kind": "numbers", "target_range": list(self.numbers)}
+        return {"target_kind": self.target_kind, "classes": self.classes}
+
+    def require_classes(self, command: str) -> None:
+        """Raise DataError unless the target holds classes, which the command is for."""
+        if self.target_kind == "numbers":
+            raise DataError(
+                f"target {self.target!r} of {self.table.source} holds numbers, and {command} is "
+                "for classes: cut them into classes for it. 'featly rank', 'featly select' and "
+                "'featly describe' take numbers"
+            )
+        if self.y is not None and self.target_kind is None:
+            raise DataError(
+                f"target {self.target!r} of {self.table.source} has {len(self.classes)} different "
+                "whole numbers, which may be classes or numbers: say which by --target-kind "
+                "classes or --target-kind numbers"
+            )
 
     def facts(self) -> dict[str, Any]:
         """Return the entries with which every JSON document about the table begins."""
@@ -368,6 +415,7 @@ def _schema_parts(request: Request) -> dict[str, Any]:
         parts.setdefault("ordinal", {})[name.strip()] = _split_names([levels])
     if request.target_kind is not None:
         parts["target_kind"] = request.target_kind
+    _check_target_kind(parts.get("target_kind"))
     for part, path in (("prior", request.prior), ("costs", request.costs)):
         if path:
             parts[part] = parts.get(part, {}) | read_weights(path, part)
@@ -416,6 +464,17 @@ def _read_transfer(request: Request) -> _Transfer | None:
     top = 50 if request.prior_top is None else request.prior_top
     Schema.prior_from(ranking, top, weight)  # raises errors before the table is read
     return _Transfer(request.prior_from, ranking, top, weight)
+
+
+def _check_target_kind(kind: str | None) -> None:
+    """Raise ParameterError for a kind of target that a file cannot have."""
+    if kind == "survival":
+        raise ParameterError(
+            "--target-kind survival: a file has one target column, and survival has two, the time "
+            "and the event: rank it from Python, by FTest().fit(X, y) with a structured array y"
+        )
+    if kind not in (None, "classes", "numbers"):
+        raise ParameterError(f"--target-kind {kind}: give classes or numbers")
 
 
 def _build_schema(

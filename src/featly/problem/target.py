@@ -14,7 +14,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import DenseSource
-from featly.registry import methods_that, suggested
+from featly.registry import METHODS, methods_that, suggested
 from featly.table.frames import is_category, is_missing, values_of
 
 __all__ = [
@@ -23,6 +23,8 @@ __all__ = [
     "RowGroups",
     "Survival",
     "Target",
+    "are_ambiguous",
+    "infer_kind",
     "read_classes",
     "read_target",
 ]
@@ -290,9 +292,45 @@ def read_classes(
     Raise DataError for a target that is not one of at least two classes. For learners, to which any
     whole numbers are classes.
     """
-    target = read_target(y, n_rows, method, many_classes=many_classes, kind="classes")
+    target = read_target(
+        y, n_rows, method, targets=("classes",), many_classes=many_classes, kind="classes"
+    )
     assert isinstance(target, Classes)
     return target.codes, target.labels
+
+
+def infer_kind(y: Any) -> str | None:
+    """Return the kind of a target by its values; None for whole numbers that may be either.
+
+    Examples
+    --------
+    >>> infer_kind([0, 1, 1]), infer_kind([0.5, 1.25, 7.0]), infer_kind(range(100))
+    ('classes', 'numbers', None)
+    """
+    if getattr(getattr(y, "dtype", None), "names", None):
+        return "survival"
+    if is_category(y):
+        return "classes"
+    values = np.asarray(values_of(y))
+    if values.dtype.kind == "O" and len(values) and all(_is_number(v) for v in values):
+        values = _as_numbers(values)
+    if _has_fractions(values):
+        return "numbers"
+    return None if are_ambiguous(np.unique(values)) else "classes"
+
+
+def are_ambiguous(labels: AnyArray) -> bool:
+    """Return whether different values of a target are whole numbers, too many to be classes."""
+    return labels.dtype.kind in "iuf" and len(labels) > MOST_WHOLE_CLASSES
+
+
+def _has_fractions(y: AnyArray) -> bool:
+    return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+
+
+def _as_numbers(y: AnyArray) -> AnyArray:
+    """Return numbers of several types, which are objects, as an array of numbers."""
+    return np.array([float(v) if isinstance(v, Decimal) else v for v in y])
 
 
 def read_target(
@@ -333,8 +371,8 @@ def read_target(
     if kind == "survival" or getattr(getattr(y, "dtype", None), "names", None):
         return _refuse_other_kind(_read_survival(y, n_rows, kind), method, targets)
     y = _read_column(y, n_rows)
-    is_real = y.dtype.kind == "f" and not says_classes and bool((y != np.floor(y)).any())
-    if kind is None and y.dtype.kind in "iuf" and not is_real and not says_classes:
+    is_real = not says_classes and _has_fractions(y)
+    if kind is None and not is_real and not says_classes:
         _refuse_ambiguous(y)
     if kind == "numbers" or (kind is None and is_real):
         return _refuse_other_kind(_read_numbers(y), method, targets)
@@ -387,7 +425,7 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
     if y.dtype.kind == "O" and len(y) and all(_is_number(v) for v in y):
-        y = np.array([float(v) if isinstance(v, Decimal) else v for v in y])
+        y = _as_numbers(y)
     return np.asarray(y)
 
 
@@ -398,8 +436,7 @@ def _is_number(value: Any) -> bool:
 
 def _refuse_ambiguous(y: AnyArray) -> None:
     """Raise DataError for so many different whole numbers that they may be no classes."""
-    levels = np.unique(y)
-    if len(levels) > MOST_WHOLE_CLASSES:
+    if y.dtype.kind in "iuf" and are_ambiguous(levels := np.unique(y)):
         raise DataError(
             f"y has {len(levels)} different whole numbers, from {levels[0]:g} to {levels[-1]:g}, "
             "which may be classes or numbers: say which by Schema(target_kind='classes') or "
@@ -560,6 +597,11 @@ def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) ->
 
 
 def _kind_error(fact: str, kind: str, method: str, targets: tuple[str, ...]) -> DataError:
+    if method not in {entry.class_name for entry in METHODS.values()}:  # a learner, or a study
+        return DataError(
+            f"{fact}, and {method} is for {' and '.join(targets)}: cut y into classes. To rank "
+            f"columns for {kind}, fit {suggested(methods_that(target=kind))}"
+        )
     able = suggested(methods_that(target=kind))
     cut = "cut y into classes, or " if kind == "numbers" and "classes" in targets else ""
     return DataError(
