@@ -24,6 +24,7 @@ from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["LoadedData", "Request", "load", "load_data"]
 
+ABOUT_NO_COLUMN = ("target_kind", "trade_off")  # parts of a schema
 FEW_NAMES = 16  # up to so many are looked up one by one in a file of names
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
@@ -44,6 +45,7 @@ class Request:
     prior_top: int | None = None
     prior_weight: float | None = None
     costs: str | None = None
+    trade_off: float | None = None
     schema: str | None = None
     format: str | None = None
     separator: str | None = None
@@ -366,7 +368,7 @@ def _drop_from_schema(
 
     remaining_parts: dict[str, Any] = {}
     for part, value in parts.items():
-        if part == "target_kind":
+        if part in ABOUT_NO_COLUMN:
             remaining_parts[part] = value
         elif part == "column_groups":
             remaining_parts[part] = {
@@ -419,6 +421,10 @@ def _schema_parts(request: Request) -> dict[str, Any]:
     for part, path in (("prior", request.prior), ("costs", request.costs)):
         if path:
             parts[part] = parts.get(part, {}) | read_weights(path, part)
+    if request.trade_off is not None:
+        parts["trade_off"] = request.trade_off
+    if parts.get("trade_off") and not parts.get("costs"):
+        raise ParameterError("--trade-off weighs costs: give them by --costs")
     return parts
 
 
@@ -487,7 +493,8 @@ def _build_schema(
     """Build a schema by names or positions; raise an error for an unknown column."""
     find = ColumnFinder(names, table.source)
     look_up = getattr(names, "position", None)  # names that are read from a file have it
-    if sum(len(value) for value in parts.values()) > FEW_NAMES:
+    about_columns = [value for part, value in parts.items() if part not in ABOUT_NO_COLUMN]
+    if sum(map(len, about_columns)) > FEW_NAMES:
         look_up = None
 
     def resolve_name(part: str, name: Any) -> Any:
@@ -498,7 +505,7 @@ def _build_schema(
     Schema.of(parts)  # errors about numbers out of range then have the names of the user
     resolved: dict[str, Any] = {}
     for part, value in parts.items():
-        if part == "target_kind":
+        if part in ABOUT_NO_COLUMN:
             resolved[part] = value
         elif part == "column_groups":
             resolved[part] = {

@@ -45,7 +45,7 @@ class ChiSquared(CountingRanker):
         class counts. "spread": it is spread over the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used. `prior` is not: it does not enter a p-value.
+        `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -106,6 +106,8 @@ class ChiSquared(CountingRanker):
     │ sex     ┆ 3    ┆ 0.0   │
     └─────────┴──────┴───────┘
     """
+
+    _uses = ("keep", "costs")
 
     def _rank(self, problem: Problem) -> Ranking:
         statistic, freedom = self._chi_squared(problem)

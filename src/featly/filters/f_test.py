@@ -55,7 +55,7 @@ class FTest(Ranker):
         None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used. `prior` is not: it does not enter a p-value.
+        `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -115,6 +115,7 @@ class FTest(Ranker):
     _takes_bytes = True
     _missing = True
     _targets = ("classes", "numbers", "survival")
+    _uses = ("keep", "costs")
 
     def __init__(
         self,

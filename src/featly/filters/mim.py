@@ -36,7 +36,7 @@ class MIM(CountingRanker):
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used: the score of a column is multiplied by its prior.
+        `keep`, `prior` and `costs` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -93,7 +93,7 @@ class MIM(CountingRanker):
     └────────────┴──────┴───────┘
     """
 
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
 
     def _rank(self, problem: Problem) -> Ranking:
         return rank_by_merit(problem.preference, self._information(problem).gain(), shown=True)
