@@ -26,9 +26,9 @@ __all__ = ["advise"]
 WIDEST = 100  # characters of a line on a terminal
 # options about columns and the file: the next commands repeat them
 SHARED = (
-    "target", "target_kind", "categorical", "ordinal", "keep", "drop", "prior", "prior_from", "prior_top",
-    "prior_weight", "costs", "trade_off", "schema", "missing", "format", "separator", "encoding", "header",
-    "n_features",
+    "target", "target_kind", "categorical", "ordinal", "keep", "drop", "prior", "prior_from",
+    "prior_top", "prior_weight", "costs", "trade_off", "schema", "missing", "format", "separator",
+    "encoding", "header", "n_features",
 )  # fmt: skip
 
 

@@ -268,18 +268,21 @@ def find_obstacles(data: LoadedData, *, fill: bool = False) -> Callable[[str], l
 def choose_method(data: LoadedData, *, fill: bool = False) -> str:
     """Return the first default method that takes the table and its target as they are.
 
-    If there is a prior, it is the first that uses it, if any does; arom only if there are at least
+    If there is a prior, it is the first that uses it, if any does, and likewise for costs that a
+    trade-off weighs; arom only if there are at least
     as many columns as rows, because it needs classes that can be separated. `fill` is as in
     :func:`find_obstacles`.
     """
     obstacles = find_obstacles(data, fill=fill)
     if isinstance(data.X, StoredTable):
-        names = list(STORED_PRIOR_DEFAULTS if data.schema.prior else STORED_DEFAULTS)
-        return next(name for name in names if not obstacles(name))
+        stored_names = STORED_PRIOR_DEFAULTS if data.schema.prior else STORED_DEFAULTS
+        return next(name for name in stored_names if not obstacles(name))
     using_prior = [name for name in PRIOR_DEFAULTS if "prior" in METHODS[name].uses]
     if data.X.shape[1] < data.X.shape[0]:
         using_prior = [name for name in using_prior if name != "arom"]
     names = [*(using_prior if data.schema.prior else []), *DEFAULTS]
+    if data.schema.trade_off:
+        names = [name for name in names if "costs" in METHODS[name].uses]
     return next(name for name in names if not obstacles(name))
 
 

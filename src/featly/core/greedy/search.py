@@ -350,6 +350,7 @@ def forward_search(
 
 def _keys(value: AnyArray, terms: Any, preference: Preference) -> AnyArray:
     """Return the keys by which columns are compared."""
+    keys: AnyArray
     if value.dtype.kind == "f":
         keys = round_scores(apply_prior(value, preference.prior))
         return keys - preference.price(terms.scale) if preference.has_cost else keys

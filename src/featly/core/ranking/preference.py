@@ -9,8 +9,8 @@ for a merit J that a method computes, with the prior :math:`\beta_f \ge 1` of He
 Dupont, P. (2009), Partially supervised feature selection with regularized linear models, *ICML
 2009*, 409-416, who scale the columns of a linear model by it, and the cost C and its weight
 :math:`\lambda` of Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature
-Selection for High-Dimensional Data*, Springer, section 5.3. They subtract the mean cost of a set from
-its merit, too: :math:`M_S - \lambda \sum_{f \in S} C_f / |S|`.
+Selection for High-Dimensional Data*, Springer, section 5.3. They subtract the mean cost of a set
+from its merit, too: :math:`M_S - \lambda \sum_{f \in S} C_f / |S|`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -73,7 +73,8 @@ class Preference:
     def price(self, scale: float = 1.0) -> FloatArray:
         """Return the merit that the cost of every column is worth."""
         assert self.cost is not None
-        return (self.trade_off * scale) * self.cost
+        price: FloatArray = np.multiply(self.cost, self.trade_off * scale)
+        return price
 
     def apply_to_subset(self, merit: AnyArray, columns: IntArray, candidates: IntArray) -> AnyArray:
         r"""Return :math:`M_S - \lambda \sum_{f \in S} C_f / |S|` of columns with each candidate."""
