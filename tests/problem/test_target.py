@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featly.basics.errors import DataError, ParameterError
-from featly.problem.target import Classes, Numbers, Survival, read_classes, read_target
+from featly.problem.target import (
+    Classes,
+    Numbers,
+    Survival,
+    infer_kind,
+    read_classes,
+    read_target,
+)
 from tests.reference import targets as reference
 
 ANY = ("classes", "numbers", "survival")
@@ -312,3 +319,27 @@ def test_a_part_without_an_event_has_no_residual():
     assert part.influence().tolist() == [[0.0]] * 3
     assert part.groups().codes.tolist() == [0, 0, 0]
     assert part.n_rows == 3
+
+
+def test_a_learner_names_no_methods_to_be_used_instead():
+    with pytest.raises(DataError, match=r"HEOMNeighbors is for classes: cut y into classes\. To"):
+        read_classes([0.5, 1.5], 2, "HEOMNeighbors")
+
+
+@pytest.mark.parametrize(
+    ("y", "kind"),
+    [
+        (["a", "b"], "classes"),
+        ([True, False], "classes"),
+        (range(20), "classes"),
+        (range(21), None),
+        ([0.5, 1.0], "numbers"),
+        (np.array([1, 0.5], object), "numbers"),
+        (pd.Series(range(30)).astype("category"), "classes"),
+        (TIMES, "survival"),
+    ],
+)
+def test_kinds_are_inferred_as_they_are_read(y, kind):
+    assert infer_kind(y) == kind
+    if kind is not None:
+        assert read(y).kind == kind

@@ -14,7 +14,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import DenseSource
-from featly.registry import METHODS, methods_that, suggested
+from featly.registry import methods_that, suggested
 from featly.table.frames import is_category, is_missing, values_of
 
 __all__ = [
@@ -293,7 +293,7 @@ def read_classes(
     whole numbers are classes.
     """
     target = read_target(
-        y, n_rows, method, targets=("classes",), many_classes=many_classes, kind="classes"
+        y, n_rows, method, many_classes=many_classes, kind="classes", is_learner=True
     )
     assert isinstance(target, Classes)
     return target.codes, target.labels
@@ -341,6 +341,7 @@ def read_target(
     targets: tuple[str, ...] = ("classes",),
     many_classes: bool = True,
     kind: str | None = None,
+    is_learner: bool = False,
 ) -> Target:
     """Read a target, of the kind that the user states or that its values have.
 
@@ -360,6 +361,8 @@ def read_target(
         Whether it takes more than two classes.
     kind : {"classes", "numbers", "survival"}, optional
         What the user says that y is.
+    is_learner : bool
+        Whether it predicts classes, so that the names of methods are no help to it.
     """
     if y is None:
         raise ParameterError(
@@ -377,7 +380,7 @@ def read_target(
     if kind == "numbers" or (kind is None and is_real):
         return _refuse_other_kind(_read_numbers(y), method, targets)
     if is_real:
-        raise _real_classes_error(y, method, targets)
+        raise _real_classes_error(y, method, targets, is_learner=is_learner)
     target = _read_class_labels(y)
     if "classes" not in targets:
         return _refuse_other_kind(target, method, targets)
@@ -444,12 +447,19 @@ def _refuse_ambiguous(y: AnyArray) -> None:
         )
 
 
-def _real_classes_error(y: AnyArray, method: str, targets: tuple[str, ...]) -> DataError:
+def _real_classes_error(
+    y: AnyArray, method: str, targets: tuple[str, ...], *, is_learner: bool
+) -> DataError:
     """Return the error about numbers with a fraction where classes are wanted."""
     fact = (
         f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
         "(Unknown label type: continuous)"
     )
+    if is_learner:
+        return DataError(
+            f"{fact}, and {method} is for classes: cut y into classes. To rank columns for "
+            f"numbers, fit {suggested(methods_that(target='numbers'))}"
+        )
     if "numbers" in targets:  # so it was the user who spoke of classes
         return DataError(
             f"{fact}, and target_kind='classes' is for labels: cut y into classes, or leave out "
@@ -597,11 +607,6 @@ def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) ->
 
 
 def _kind_error(fact: str, kind: str, method: str, targets: tuple[str, ...]) -> DataError:
-    if method not in {entry.class_name for entry in METHODS.values()}:  # a learner, or a study
-        return DataError(
-            f"{fact}, and {method} is for {' and '.join(targets)}: cut y into classes. To rank "
-            f"columns for {kind}, fit {suggested(methods_that(target=kind))}"
-        )
     able = suggested(methods_that(target=kind))
     cut = "cut y into classes, or " if kind == "numbers" and "classes" in targets else ""
     return DataError(

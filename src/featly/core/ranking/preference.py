@@ -81,7 +81,7 @@ class Preference:
         if not self.has_cost:
             return merit
         price = self.price()
-        return merit - (price[columns].sum() + price[candidates]) / (len(columns) + 1)
+        return np.asarray(merit - (price[columns].sum() + price[candidates]) / (len(columns) + 1))
 
     def put_keep_first(self, order: IntArray) -> IntArray:
         """Return an order of columns with those to keep in front."""
