@@ -147,12 +147,6 @@ def _summary_and_criterion(method):
     return " ".join(first.split()), body
 
 
-def _targets(method):
-    """Return the kinds of target that a method takes, in words."""
-    first = "any number of classes" if method.many_classes else "two classes"
-    return ", ".join([first, *(kind for kind in OTHER_TARGETS if kind in method.targets)])
-
-
 def _facts(name, method):
     """Return facts about a method as rows of a list-table."""
     parts = ", ".join(f"``{part}``" for part in SCHEMA_PARTS if part in method.uses)
@@ -161,11 +155,12 @@ def _facts(name, method):
         ("Family", f"{method.family}: {FAMILIES[method.family]}"),
         ("Tier", f"{method.tier}: {TIERS[method.tier]}"),
         ("Columns", ", ".join(kind for kind in KINDS if kind in method.kinds)),
-        ("Target", _targets(method)),
+        ("Target", ", ".join(method.targets)),
         ("Missing values", "taken as they are" if method.missing else "refused; fill them first"),
         ("Sparse tables", "yes" if method.sparse else "no"),
         ("Tables on disk", "read by blocks of columns" if method.streams else "read whole"),
         ("Computes on", "CPU or GPU" if method.on_device else "CPU"),
+        ("Classes", "any number" if method.many_classes else "two"),
         ("Parts of the schema", parts or "none but the kinds"),
         ("Operations", f"{method.cost} (n rows, p columns)"),
     )

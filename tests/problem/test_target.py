@@ -233,8 +233,8 @@ def test_equal_numbers_have_no_residual(value):
 
 def test_ranks_and_strata_of_numbers():
     target = Numbers(np.array([3.0, 1.0, 3.0, 10.0]))
-    assert target.ranked().values.tolist() == [2.5, 1.0, 2.5, 4.0]
-    assert Numbers(target.values, 2).ranked().n_groups == 2
+    assert target.to_ranks().values.tolist() == [2.5, 1.0, 2.5, 4.0]
+    assert Numbers(target.values, 2).to_ranks().n_groups == 2
     rng = np.random.default_rng(0)
     for n, tenths in ((19, 1), (20, 2), (57, 5), (99, 9), (100, 10), (1000, 10)):
         strata = Numbers(rng.normal(size=n)).strata()
@@ -249,7 +249,7 @@ def test_influence_and_strata_of_classes():
         [(k == c) - shares[c] for c in range(3)] for k in (0, 2, 1, 0)
     ]
     assert target.strata().tolist() == [0, 2, 1, 0]
-    assert target.ranked() is target
+    assert target.to_ranks() is target
     assert target.groups().n_groups == target.count == 3
     assert target.take(np.array([1, 1])).codes.tolist() == [2, 2]
     pair, rows = target.pair(0, 2)
@@ -278,7 +278,7 @@ def test_martingale_residuals(case):
     assert residuals == pytest.approx(reference.martingale_residuals(*case), abs=1e-12)
     assert residuals.sum() == pytest.approx(0, abs=1e-11)
     assert target.strata().tolist() == case[1].astype(int).tolist()
-    assert target.ranked() is target
+    assert target.to_ranks() is target
 
 
 @given(survivals(), st.randoms())

@@ -1,4 +1,4 @@
-"""Who may assume that a target holds classes: methods that take no other."""
+"""Uses of a target as classes: only methods that take no other target have any."""
 
 import ast
 from pathlib import Path

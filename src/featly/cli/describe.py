@@ -163,7 +163,7 @@ def _accepted_tables(method: Method) -> str:
     parts.append("missing values" if method.missing else "no missing values")
     parts.append("many classes" if method.many_classes else "two classes")
     if "numbers" in method.targets:
-        parts.append("numbers as the target")
+        parts.append("numeric targets")
     if method.sparse:
         parts.append("sparse tables")
     if method.streams:
@@ -183,7 +183,7 @@ def _refused_tables(method: Method) -> str:
         "categories": "categorical" in method.kinds,
         "missing values": method.missing,
         "3+ classes": method.many_classes,
-        "numbers as the target": "numbers" in method.targets,
+        "numeric targets": "numbers" in method.targets,
         "sparse tables": method.sparse,
     }
     return ", ".join(part for part, is_taken in parts.items() if not is_taken)

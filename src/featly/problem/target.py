@@ -79,7 +79,7 @@ class Target(ABC):
         """Return the number of the stratum of every row: parts of a table get a share of each."""
         return self.groups().codes
 
-    def ranked(self) -> "Target":
+    def to_ranks(self) -> "Target":
         """Return the target with ranks in place of numbers."""
         return self
 
@@ -196,7 +196,7 @@ class Numbers(Target):
         shifted = self.values - self.values[0]  # equal numbers differ by 0, and not by rounding
         return np.asarray(shifted - shifted.mean())[:, None]
 
-    def ranked(self) -> "Numbers":
+    def to_ranks(self) -> "Numbers":
         """Return the ranks of the numbers; equal ones share the mean of theirs."""
         return Numbers(rankdata(self.values), self.n_groups)
 

@@ -1,4 +1,4 @@
-r"""What the user wants of the columns, whatever the data say, and the one place that applies it.
+r"""Wishes of the user about columns, whatever the data say, and the one place that applies them.
 
 .. math::
 
@@ -25,7 +25,7 @@ __all__ = ["Preference"]
 
 @dataclass(frozen=True, eq=False)
 class Preference:
-    """What the user wants of the columns.
+    """Wishes of the user about columns.
 
     Attributes
     ----------
