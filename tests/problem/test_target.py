@@ -337,9 +337,16 @@ def test_a_learner_names_no_methods_to_be_used_instead():
         (np.array([1, 0.5], object), "numbers"),
         (pd.Series(range(30)).astype("category"), "classes"),
         (TIMES, "survival"),
+        (pl.Series(["a", "b"]), "classes"),
     ],
 )
 def test_kinds_are_inferred_as_they_are_read(y, kind):
     assert infer_kind(y) == kind
     if kind is not None:
         assert read(y).kind == kind
+
+
+def test_the_kind_of_mixed_values_is_left_to_the_reader():
+    assert infer_kind(np.array(["a", 1.5], object)) == "classes"
+    with pytest.raises(DataError, match="y mixes types"):
+        read(np.array(["a", 1.5], object))

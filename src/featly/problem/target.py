@@ -316,7 +316,9 @@ def infer_kind(y: Any) -> str | None:
         values = _as_numbers(values)
     if _has_fractions(values):
         return "numbers"
-    return None if are_ambiguous(np.unique(values)) else "classes"
+    if values.dtype.kind in "iuf" and are_ambiguous(np.unique(values)):
+        return None
+    return "classes"
 
 
 def are_ambiguous(labels: AnyArray) -> bool:

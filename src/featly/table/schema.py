@@ -131,7 +131,11 @@ class Schema:
 
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        stated = [f"{name}={value!r}" for name, value in values.items() if value]
+        stated = [
+            f"{name}={value!r}"
+            for name, value in values.items()
+            if (len(value) if hasattr(value, "__len__") else value)  # an array has no truth value
+        ]
         return f"Schema({', '.join(stated)})"
 
     @staticmethod
