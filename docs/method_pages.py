@@ -9,9 +9,16 @@ from pathlib import Path
 
 from markdown_tables import table
 
-from featly.basics.kinds import KINDS
+from featly.basics.kinds import KINDS, TARGET_KINDS
 from featly.registry import METHODS, method_class
 
+OTHER_TARGETS = TARGET_KINDS[1:]
+# methods that use the numbers themselves; all others count rows in groups
+BY_NUMBER = {
+    "FTest": "as they are",
+    "RedundancyFilter": 'as they are; in groups with `relevance="information"`',
+    "MRMR": 'in groups; as they are with `measure="f"`, by their ranks with `measure="rank"`',
+}
 SCHEMA_PARTS = ("keep", "prior", "costs", "column_groups")
 
 FAMILIES = {
@@ -70,7 +77,7 @@ def write_methods(app):
             ],
         ),
         "takes": table(
-            ("method", *KINDS, "missing values", "sparse", "many classes"),
+            ("method", *KINDS, "missing values", "sparse", "many classes", *OTHER_TARGETS),
             [
                 (
                     link(m),
@@ -78,8 +85,21 @@ def write_methods(app):
                     mark(m.missing),
                     mark(m.sparse),
                     mark(m.many_classes),
+                    *(mark(kind in m.targets) for kind in OTHER_TARGETS),
                 )
                 for m in METHODS.values()
+            ],
+        ),
+        "targets": table(
+            ("method", *TARGET_KINDS, "how it sees numbers and survival times"),
+            [
+                (
+                    link(m),
+                    *(mark(kind in m.targets) for kind in TARGET_KINDS),
+                    BY_NUMBER.get(m.class_name, "in groups"),
+                )
+                for m in METHODS.values()
+                if m.targets != ("classes",)
             ],
         ),
         "where": table(
@@ -135,6 +155,7 @@ def _facts(name, method):
         ("Family", f"{method.family}: {FAMILIES[method.family]}"),
         ("Tier", f"{method.tier}: {TIERS[method.tier]}"),
         ("Columns", ", ".join(kind for kind in KINDS if kind in method.kinds)),
+        ("Target", ", ".join(method.targets)),
         ("Missing values", "taken as they are" if method.missing else "refused; fill them first"),
         ("Sparse tables", "yes" if method.sparse else "no"),
         ("Tables on disk", "read by blocks of columns" if method.streams else "read whole"),

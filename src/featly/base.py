@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -248,8 +249,14 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _preference(self, columns: Columns) -> Preference:
         """Return what the schema wants of the columns, as far as the method uses it."""
         prior = columns.prior if "prior" in self._uses else None
+        weighs_costs = "costs" in self._uses and columns.costs is not None
+        preference = Preference(
+            keep=columns.keep,
+            cost=columns.costs if weighs_costs else None,
+            trade_off=columns.trade_off if weighs_costs else 0.0,
+        )
         if prior is None or prior.max() == prior.min():
-            return Preference(keep=columns.keep)
+            return preference
         relative = prior / prior.min()
         if relative.max() > self._most_prior:
             j = int(relative.argmax())
@@ -259,7 +266,7 @@ class _Selector(SelectorMixin, BaseEstimator):
                 "which all others are lost in rounding. Give less, or `keep` the column to have it "
                 "for certain"
             )
-        return Preference(keep=columns.keep, prior=relative)
+        return replace(preference, prior=relative)
 
     def _resources(self) -> Resources:
         """Return the device, memory and cache folder that a fit may use."""
@@ -298,9 +305,12 @@ class _Selector(SelectorMixin, BaseEstimator):
 
     def _check_schema(self, columns: Columns) -> None:
         name = self._display_name()
-        unused = [part for part in columns.stated_parts() if part not in self._uses]
+        idle = () if columns.trade_off else ("costs",)
+        unused = [p for p in columns.stated_parts() if p not in self._uses or p in idle]
         if unused:
             message = f"{name} does not use {' and '.join(unused)} of the schema"
+            if "costs" in unused and "costs" in self._uses:
+                message += ": its trade_off, the score that one unit of cost is worth, is 0"
             warnings.warn(message, SchemaWarning, stacklevel=4)  # the caller of fit
         elif columns.prior is not None and 1 < columns.prior.min() == columns.prior.max():
             message = f"prior is {columns.prior[0]:g} for every column, so it favours none"

@@ -35,7 +35,7 @@ def test_a_target_must_be_named(mistake, csv, tmp_path):
     ("text", "expected"),
     [
         ("a,y\n1,x\n2,x\n3,x\n", "target 'y' has one class only ('x')"),
-        ("a,y\n1,0.5\n2,1.7\n3,0.1\n", "target 'y' holds numbers"),
+        ("a,y\n1,0.5\n2,0.5\n3,0.5\n", "target 'y' is 0.5 in every row"),
         ("a,y\n1,\n2,?\n3,NA\n", "target 'y' of"),
         ("y\n1\n2\n", "no column but the target 'y'"),
         ("a,y\n", "has a header but no rows"),

@@ -242,7 +242,7 @@ def test_describe_says_what_looks_wrong(featly, tmp_path):
 
 def test_describe_warns_about_the_target(featly, tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("a,y,z\n" + "\n".join(f"{k},{k / 7:.3f},same" for k in range(40)) + "\n")
+    path.write_text("a,y,z\n" + "\n".join(f"{k},case {k},same" for k in range(40)) + "\n")
     assert "is it a measurement, or an identifier?" in featly("describe", path, "-t", "y")[2]
     assert "has one class only" in featly("describe", path, "-t", "z")[2]
 
@@ -276,4 +276,4 @@ def test_what_is_not_finite_is_null_in_json():
 
 def test_methods_name_the_parts_of_a_schema_that_they_use(featly):
     assert "uses    keep, prior\n" in featly("methods", "arom")[1]
-    assert "uses    keep\n" in featly("methods", "f-test")[1]
+    assert "uses    keep, costs\n" in featly("methods", "f-test")[1]

@@ -501,7 +501,7 @@ def test_tests_and_subset_selectors_warn_that_they_ignore_a_prior(name):
 @pytest.mark.parametrize("name", EVERY)
 def test_the_prior_is_used_without_a_warning(name):
     X, y = make_table(40, 8)
-    assert EVERY[name]._uses == ("keep", "prior")
+    assert EVERY[name]._uses == ("keep", "prior", "costs")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(EVERY[name], X, y, [10.0] + [1.0] * 7)

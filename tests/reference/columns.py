@@ -55,3 +55,20 @@ def order(scores):
         return (-math.copysign(math.ldexp(whole, exponent - 34), score), position)
 
     return sorted(range(len(scores)), key=key)
+
+
+def comoments(values, h):
+    """Both counts, means and sums of squares, and the sum of products, by rational arithmetic."""
+    pairs = [
+        (Fraction(float(v)), Fraction(float(u))) for v, u in zip(values, h, strict=True) if v == v
+    ]
+    n = len(pairs)
+    if n == 0:
+        return (0,) + (0.0,) * 5
+    x, u = sum(v for v, _ in pairs) / n, sum(v for _, v in pairs) / n
+    sums = (
+        sum((a - x) ** 2 for a, _ in pairs),
+        sum((b - u) ** 2 for _, b in pairs),
+        sum((a - x) * (b - u) for a, b in pairs),
+    )
+    return n, float(x), float(sums[0]), float(u), float(sums[1]), float(sums[2])

@@ -557,7 +557,7 @@ def test_repeated_identifiers_are_warnings():
 
 def test_unused_parts_of_the_schema_are_warnings():
     X, y = numbers(40, 3)
-    assert "no method uses costs" in warnings_text(X, y, schema={"costs": {0: 2.0}})
+    assert "as if all were free" in warnings_text(X, y, schema={"costs": {0: 2.0}})
     assert "column groups" in warnings_text(X, y, schema={"column_groups": {"g": [0, 1]}})
 
 

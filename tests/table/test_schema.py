@@ -247,3 +247,13 @@ def test_equal_remarks_are_printed_together():
     few = {f"c{k}": [float(j % (3 + k)) for j in range(60)] for k in range(5)}
     text = str(Schema().describe(pl.DataFrame(few)))
     assert "5 columns (c0, c1, c2, ...): few whole numbers, read as continuous" in text
+
+
+def test_the_text_of_a_schema_has_what_is_stated():
+    schema = Schema(keep=np.array([0, 1]), costs={0: 2.0}, trade_off=0.5, target_kind="numbers")
+    assert repr(schema) == (
+        "Schema(keep=array([0, 1]), costs={0: 2.0}, target_kind='numbers', trade_off=0.5)"
+    )
+    assert repr(Schema(keep=np.array([], int))) == "Schema()"
+    with pytest.raises(SchemaError, match="target_kind='number': give 'classes', 'numbers'"):
+        Schema(target_kind="number")

@@ -26,9 +26,9 @@ __all__ = ["advise"]
 WIDEST = 100  # characters of a line on a terminal
 # options about columns and the file: the next commands repeat them
 SHARED = (
-    "target", "categorical", "ordinal", "keep", "drop", "prior", "prior_from", "prior_top",
-    "prior_weight", "costs", "schema", "missing", "format", "separator", "encoding", "header",
-    "n_features",
+    "target", "target_kind", "categorical", "ordinal", "keep", "drop", "prior", "prior_from",
+    "prior_top", "prior_weight", "costs", "trade_off", "schema", "missing", "format", "separator",
+    "encoding", "header", "n_features",
 )  # fmt: skip
 
 
@@ -57,6 +57,7 @@ def advise(
     from featly.cli.printing import print_json
 
     with load_data(options) as data:
+        data.require_classes("'featly advise'")
         data.check_column(row_groups, "--row-groups")
         advice = advise_on_table(data, row_groups=row_groups, seed=seed, n_jobs=jobs)
         commands = next_commands(advice, options)

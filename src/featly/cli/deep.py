@@ -106,7 +106,7 @@ def deep_description(
     if identifiers:
         findings.append(about_identifiers(identifiers))
     classes = set() if y is None else {str(label) for label in y.tolist()}
-    measured = target is not None and _is_measurement(target)
+    measured = target is not None and (data.target_kind == "numbers" or _is_measurement(target))
     labels = y if len(classes) > 1 and not measured else None
     if measured:
         findings.append(

@@ -47,7 +47,7 @@ def description(data: LoadedData) -> Description:
         "notes": data.notes,
         "rows": report.n_rows,
         "target": data.target,
-        "classes": data.classes,
+        **data.target_facts(),
         "columns": [dict(zip(table, row, strict=True)) for row in rows],
     }
     return Description(lines, list(table), rows, document)
@@ -56,6 +56,14 @@ def description(data: LoadedData) -> Description:
 def _target_lines(data: LoadedData) -> list[str]:
     """Describe the target, and what looks wrong with it."""
     lines, sizes = [], data.classes
+    if data.target_kind == "numbers":
+        return [f"target {data.target!r}: {data.describe_target()}"]
+    if data.y is not None and data.target_kind is None:
+        return [
+            f"target {data.target!r}: {len(sizes)} different whole numbers from "
+            "{:g} to {:g}".format(*data.numbers)
+            + ", which may be classes or numbers: --target-kind says which"
+        ]
     if sizes:
         n_rows = sum(sizes.values())
         examples = ", ".join(f"{label} {count}" for label, count in list(sizes.items())[:12])
@@ -95,7 +103,7 @@ def _describe_on_disk(data: LoadedData, file: StoredFile) -> Description:
         "bytes": table.nbytes,
         "feature_major": table.feature_major,
         "target": data.target,
-        "classes": data.classes,
+        **data.target_facts(),
     }
     return Description(lines, [], [], document)
 
@@ -107,8 +115,8 @@ def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]
         return names, [
             (n, m.tier, m.summary, _refused_tables(m), _capabilities(m)) for n, m in METHODS.items()
         ]
-    names = ["method", "tier", "columns", "missing", "sparse", "classes", "disk", "gpu", "cost",
-             "what it does"]  # fmt: skip
+    names = ["method", "tier", "columns", "missing", "sparse", "classes", "numbers", "disk", "gpu",
+             "cost", "what it does"]  # fmt: skip
     rows = [
         (
             name,
@@ -117,6 +125,7 @@ def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]
             "yes" if method.missing else "no",
             "yes" if method.sparse else "no",
             "many" if method.many_classes else "2",
+            "yes" if "numbers" in method.targets else "no",
             "yes" if method.streams else "no",
             "yes" if method.on_device else "no",
             method.cost,
@@ -153,6 +162,8 @@ def _accepted_tables(method: Method) -> str:
     parts = [f"{', '.join(method.kinds)} columns"]
     parts.append("missing values" if method.missing else "no missing values")
     parts.append("many classes" if method.many_classes else "two classes")
+    if "numbers" in method.targets:
+        parts.append("numeric targets")
     if method.sparse:
         parts.append("sparse tables")
     if method.streams:
@@ -172,6 +183,7 @@ def _refused_tables(method: Method) -> str:
         "categories": "categorical" in method.kinds,
         "missing values": method.missing,
         "3+ classes": method.many_classes,
+        "numeric targets": "numbers" in method.targets,
         "sparse tables": method.sparse,
     }
     return ", ".join(part for part, is_taken in parts.items() if not is_taken)

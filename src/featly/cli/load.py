@@ -18,11 +18,13 @@ from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.schema_files import read_ranking, read_schema_file, read_weights
 from featly.io.stores import StoredTable
 from featly.io.stores.rows import RowSubset
+from featly.problem.target import infer_kind
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["LoadedData", "Request", "load", "load_data"]
 
+ABOUT_NO_COLUMN = ("target_kind", "trade_off")  # parts of a schema
 FEW_NAMES = 16  # up to so many are looked up one by one in a file of names
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
@@ -43,6 +45,7 @@ class Request:
     prior_top: int | None = None
     prior_weight: float | None = None
     costs: str | None = None
+    trade_off: float | None = None
     schema: str | None = None
     format: str | None = None
     separator: str | None = None
@@ -106,12 +109,58 @@ class LoadedData:
         return self.table.target
 
     @cached_property
-    def classes(self) -> dict[str, int]:
-        """Number of rows of every class."""
+    def target_kind(self) -> str | None:
+        """The kind of the target; None if there is none, or whole numbers may be either."""
         if self.y is None:
+            return None
+        return self.schema.target_kind or infer_kind(self.y)
+
+    @cached_property
+    def classes(self) -> dict[str, int]:
+        """Number of rows of every class; empty if the target holds numbers."""
+        if self.y is None or self.target_kind == "numbers":
             return {}
         labels, counts = np.unique(self.y, return_counts=True)
         return {str(label): int(n) for label, n in zip(labels, counts, strict=True)}
+
+    @property
+    def numbers(self) -> tuple[float, float]:
+        """The smallest and the largest number of a target that holds numbers."""
+        try:
+            values = np.asarray(self.y).astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"target {self.target!r} of {self.table.source} holds text: correct it, or leave "
+                "out --target-kind numbers"
+            ) from None
+        return float(values.min()), float(values.max())
+
+    def describe_target(self) -> str:
+        """Return the classes with their numbers of rows, or the range of the numbers."""
+        if self.target_kind == "numbers":
+            return "numbers from {:g} to {:g}".format(*self.numbers)
+        return ", ".join(f"{label} {n}" for label, n in self.classes.items())
+
+    def target_facts(self) -> dict[str, Any]:
+        """Return the entries of a JSON document about the target."""
+        if self.target_kind == "numbers":
+            return {"target_kind": "numbers", "target_range": list(self.numbers)}
+        return {"target_kind": self.target_kind, "classes": self.classes}
+
+    def require_classes(self, command: str) -> None:
+        """Raise DataError unless the target holds classes, which the command is for."""
+        if self.target_kind == "numbers":
+            raise DataError(
+                f"target {self.target!r} of {self.table.source} holds numbers, and {command} is "
+                "for classes: cut them into classes for it. 'featly rank', 'featly select' and "
+                "'featly describe' take numbers"
+            )
+        if self.y is not None and self.target_kind is None:
+            raise DataError(
+                f"target {self.target!r} of {self.table.source} has {len(self.classes)} different "
+                "whole numbers, which may be classes or numbers: say which by --target-kind "
+                "classes or --target-kind numbers"
+            )
 
     def facts(self) -> dict[str, Any]:
         """Return the entries with which every JSON document about the table begins."""
@@ -319,7 +368,7 @@ def _drop_from_schema(
 
     remaining_parts: dict[str, Any] = {}
     for part, value in parts.items():
-        if part == "target_kind":
+        if part in ABOUT_NO_COLUMN:
             remaining_parts[part] = value
         elif part == "column_groups":
             remaining_parts[part] = {
@@ -368,9 +417,14 @@ def _schema_parts(request: Request) -> dict[str, Any]:
         parts.setdefault("ordinal", {})[name.strip()] = _split_names([levels])
     if request.target_kind is not None:
         parts["target_kind"] = request.target_kind
+    _check_target_kind(parts.get("target_kind"))
     for part, path in (("prior", request.prior), ("costs", request.costs)):
         if path:
             parts[part] = parts.get(part, {}) | read_weights(path, part)
+    if request.trade_off is not None:
+        parts["trade_off"] = request.trade_off
+    if parts.get("trade_off") and not parts.get("costs"):
+        raise ParameterError("--trade-off weighs costs: give them by --costs")
     return parts
 
 
@@ -418,6 +472,17 @@ def _read_transfer(request: Request) -> _Transfer | None:
     return _Transfer(request.prior_from, ranking, top, weight)
 
 
+def _check_target_kind(kind: str | None) -> None:
+    """Raise ParameterError for a kind of target that a file cannot have."""
+    if kind == "survival":
+        raise ParameterError(
+            "--target-kind survival: a file has one target column, and survival has two, the time "
+            "and the event: rank it from Python, by FTest().fit(X, y) with a structured array y"
+        )
+    if kind not in (None, "classes", "numbers"):
+        raise ParameterError(f"--target-kind {kind}: give classes or numbers")
+
+
 def _build_schema(
     parts: dict[str, Any],
     names: Sequence[str],
@@ -428,7 +493,8 @@ def _build_schema(
     """Build a schema by names or positions; raise an error for an unknown column."""
     find = ColumnFinder(names, table.source)
     look_up = getattr(names, "position", None)  # names that are read from a file have it
-    if sum(len(value) for value in parts.values()) > FEW_NAMES:
+    about_columns = [value for part, value in parts.items() if part not in ABOUT_NO_COLUMN]
+    if sum(map(len, about_columns)) > FEW_NAMES:
         look_up = None
 
     def resolve_name(part: str, name: Any) -> Any:
@@ -439,7 +505,7 @@ def _build_schema(
     Schema.of(parts)  # errors about numbers out of range then have the names of the user
     resolved: dict[str, Any] = {}
     for part, value in parts.items():
-        if part == "target_kind":
+        if part in ABOUT_NO_COLUMN:
             resolved[part] = value
         elif part == "column_groups":
             resolved[part] = {

@@ -106,7 +106,7 @@ def _make_document(data: "LoadedData", name: str, ranker: Any) -> dict[str, Any]
     from featly.cli.method import OWN_OPTIONS
 
     return data.facts() | {
-        "classes": data.classes,
+        **data.target_facts(),
         "method": name,
         "parameters": {k: v for k, v in ranker.get_params().items() if k not in OWN_OPTIONS},
         "notes": data.notes,
@@ -227,10 +227,9 @@ def rank(
             change.report(options)
             return
         heads, notes = _terminal_heads(outcome, ranker, output)
-        classes = ", ".join(f"{label} {n}" for label, n in data.classes.items())
         if count > n_shown:
             notes = [f"{count - n_shown:,} more; --top 0 shows all", *notes]
-        title = f"{name} for {data.target} ({classes})"
+        title = f"{name} for {data.target} ({data.describe_target()})"
         print_table(heads, outcome.rows(n_shown, heads), title=title, note="; ".join(notes))
         change.report(options)
 

@@ -47,12 +47,13 @@ __all__ = [
 AUTO = "auto"  # as a method: the advised one
 RESOURCES = ("device", "memory_limit", "cache")  # options that are parameters of a method
 OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose", *RESOURCES)  # not for --set
-# the first of them that takes a table ranks it; the last takes every table
-DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test")
+# the first of them that takes a table ranks it; for classes univariate-test takes every table, and
+# for numbers symmetric-uncertainty
+DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test", "symmetric-uncertainty")
 # the same if a prior is given: the first that uses it
 PRIOR_DEFAULTS = ("arom", "svm-rfe", "mkl-rfe", "relieff", "jmi", "signal-to-noise")
 # for a table that stays on disk: one pass over it, missing values as they are
-STORED_DEFAULTS = ("f-test", "univariate-test")
+STORED_DEFAULTS = ("f-test", "univariate-test", "symmetric-uncertainty")
 STORED_PRIOR_DEFAULTS = ("jmi",)
 
 
@@ -252,6 +253,8 @@ def find_obstacles(data: LoadedData, *, fill: bool = False) -> Callable[[str], l
         ]
         if missing_column is not None and not method.missing:
             reasons.append(f"missing values ({missing_column!r})")
+        if data.target_kind not in (None, *method.targets):
+            reasons.append(f"a target of {data.target_kind}")
         n_classes = len(data.classes)
         if n_classes > 2 and not method.many_classes:
             reasons.append(f"{n_classes} classes")
@@ -263,20 +266,23 @@ def find_obstacles(data: LoadedData, *, fill: bool = False) -> Callable[[str], l
 
 
 def choose_method(data: LoadedData, *, fill: bool = False) -> str:
-    """Return the first default method that takes the table as it is; the last takes any.
+    """Return the first default method that takes the table and its target as they are.
 
-    If there is a prior, it is the first that uses it, if any does; arom only if there are at least
+    If there is a prior, it is the first that uses it, if any does, and likewise for costs that a
+    trade-off weighs; arom only if there are at least
     as many columns as rows, because it needs classes that can be separated. `fill` is as in
     :func:`find_obstacles`.
     """
     obstacles = find_obstacles(data, fill=fill)
     if isinstance(data.X, StoredTable):
-        names = list(STORED_PRIOR_DEFAULTS if data.schema.prior else STORED_DEFAULTS)
-        return next(name for name in names if not obstacles(name))
+        stored_names = STORED_PRIOR_DEFAULTS if data.schema.prior else STORED_DEFAULTS
+        return next(name for name in stored_names if not obstacles(name))
     using_prior = [name for name in PRIOR_DEFAULTS if "prior" in METHODS[name].uses]
     if data.X.shape[1] < data.X.shape[0]:
         using_prior = [name for name in using_prior if name != "arom"]
     names = [*(using_prior if data.schema.prior else []), *DEFAULTS]
+    if data.schema.trade_off:
+        names = [name for name in names if "costs" in METHODS[name].uses]
     return next(name for name in names if not obstacles(name))
 
 
@@ -349,6 +355,7 @@ def _follow_advice(data: LoadedData, options: Mapping[str, Any]) -> tuple[str, d
             "name a method, such as f-test for one pass, or mrmr and jmi for columns that "
             "complete each other"
         )
+    data.require_classes("--method auto")
     advice = data.advice = advise_on_table(data, n_jobs=options["jobs"])
     if not options["quiet"]:
         say(f"method: {advice.call()}, as advised: {advice.reasons[0]}", "dim")

@@ -156,6 +156,10 @@ Costs = Annotated[
     str | None,
     typer.Option(help="File of lines 'column,cost'.", metavar="FILE", rich_help_panel=_COLUMNS),
 ]
+TradeOff = Annotated[
+    float | None,
+    typer.Option(help="Rank by the score less this times the cost.", rich_help_panel=_COLUMNS),
+]
 TargetKind = Annotated[
     str | None,
     typer.Option(help="What the target is, if its values do not say: classes or numbers.",
@@ -212,6 +216,7 @@ def about_columns(
     prior_top: PriorTop = None,
     prior_weight: PriorWeight = None,
     costs: Costs = None,
+    trade_off: TradeOff = None,
     schema: SchemaFile = None,
     fill: Fill = False,
     missing: Missing = None,

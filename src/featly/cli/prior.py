@@ -83,6 +83,7 @@ def prior_changes(
     check_output(output)
     # missing values are filled split by split, from the training rows
     with load_data(options | {"fill": False}) as data:
+        data.require_classes("'featly prior'")
         report, name = _report_prior(data, options)
         document = _make_document(data, name, report, options)
     if output is not None:

@@ -32,7 +32,10 @@ THRESHOLD = 0.95
 LONG = 1e10  # multiplications above which a bar is shown: some tenths of a second
 MEASURES = ("pearson", "spearman", "information")
 # options about columns that make no difference to a comparison of two columns
-UNUSED = ("keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "fill")
+UNUSED = (
+    "target_kind", "keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off",
+    "fill",
+)  # fmt: skip
 _OPTION = r"\b(threshold|neighbours|measure|discretizer|max_pairs|n_jobs)="
 
 

@@ -57,6 +57,7 @@ def make_report(
         rows, columns = data.X.shape
         shape = f"{data.table.source}: {amount(rows, 'row')}, {amount(columns, 'column')}"
         print_note("; ".join([shape, *data.notes]))
+        data.require_classes("'featly report'")
         data.check_column(options["row_groups"], "--row-groups")
         data.check_column(options["split_column"], "--split-column")
         methods = _read_methods(data, options)

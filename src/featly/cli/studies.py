@@ -48,6 +48,7 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
     advice, fill = None, bool(options["fill"])
     # missing values are filled split by split, from the training rows
     with load(Request.from_options({**options, "fill": False})) as loaded:
+        loaded.require_classes("'featly evaluate'")
         loaded.check_column(options["row_groups"], "--row-groups")
         loaded.check_column(options["split_column"], "--split-column")
         data = Dataset.of(

@@ -56,7 +56,7 @@ class ForestRanker(Weighted, Ranker):
         Each tree has its own stream of them, so the result is the same on every machine.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used.
+        `keep` and `costs` are used.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -182,6 +182,7 @@ class ForestRanker(Weighted, Ranker):
 
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
+    _uses = ("keep", "costs")
 
     def __init__(
         self,

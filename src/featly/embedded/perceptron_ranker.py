@@ -55,7 +55,7 @@ class PerceptronRanker(Ranker):
         Largest number of passes over the rows.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used: those columns come first.
+        `keep` and `costs` are used: those columns come first.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -116,6 +116,7 @@ class PerceptronRanker(Ranker):
 
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
+    _uses = ("keep", "costs")
 
     def __init__(
         self,

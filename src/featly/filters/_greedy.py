@@ -34,7 +34,7 @@ MOST_WEIGHT = 16  # up to this weight, weighted sums of whole numbers cannot ove
 class GreedyInformation(CountingRanker):
     """Base of the greedy filters: a subclass defines its criterion; see :class:`JMI`."""
 
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
     _scores_one_by_one = False
     _by_class: ClassVar[bool] = True  # whether the criterion uses I(f; y | s)
     _redundancy: ClassVar[bool] = True  # whether it uses I(f; s)

@@ -58,8 +58,8 @@ class CFS(CountingSelector):
         in proportion, as Weka does.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        The search starts from the columns to keep. `prior` is not used: the merit is that of a
-        subset, not of a column.
+        The search starts from the columns to keep, and a subset pays the mean of its `costs`.
+        `prior` is not used: the merit is that of a subset, not of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -119,6 +119,8 @@ class CFS(CountingSelector):
     (['dose', 'sex'], 0.267)
     """
 
+    _uses = ("keep", "costs")
+
     def __init__(
         self,
         *,
@@ -155,10 +157,16 @@ class CFS(CountingSelector):
         if len(features) == 0:
             return self._selection(np.array([0]), with_class, SubsetSearchResult((), 0.0, 0, ()))
         merits = Merits(with_class[features], Pairs(codes, features, spread=spread))
+        preference = problem.preference
+
+        def evaluate(subset: tuple[int, ...], candidates: IntArray) -> FloatArray:
+            merit = merits(subset, candidates)
+            return preference.apply_to_subset(merit, features[list(subset)], features[candidates])
+
         with progress_bar(self.verbose, "CFS", "expansions") as progress:
             search_result = best_first(
                 len(features),
-                merits,
+                evaluate,
                 start=np.searchsorted(features, keep).tolist(),
                 max_stale=self.max_stale,
                 progress=progress,

@@ -48,7 +48,7 @@ class ChiSquared(CountingFilter):
         class counts. "spread": it is spread over the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used. `prior` is not: it does not enter a p-value.
+        `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -110,6 +110,8 @@ class ChiSquared(CountingFilter):
     │ sex     ┆ 3    ┆ 0.0   │
     └─────────┴──────┴───────┘
     """
+
+    _uses = ("keep", "costs")
 
     def _measure(self, tables: Tables, n_rows: float) -> Any:
         return chi_squared(tables, self.n_jobs)

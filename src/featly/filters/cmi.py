@@ -41,9 +41,9 @@ class CMI(GreedyInformation):
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used. Columns to keep are chosen first, in the order given. At every
-        step the criterion of a column is multiplied by its prior, or divided by it where the
-        criterion is negative.
+        `keep`, `prior` and `costs` are used. Columns to keep are chosen first, in the order given.
+        At every step the criterion of a column is multiplied by its prior, or divided by it where
+        the criterion is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"

@@ -56,7 +56,7 @@ class FTest(Additive):
         None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used. `prior` is not: it does not enter a p-value.
+        `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -118,6 +118,7 @@ class FTest(Additive):
     _takes_bytes = True
     _missing = True
     _targets = ("classes", "numbers", "survival")
+    _uses = ("keep", "costs")
 
     def __init__(
         self,
@@ -214,7 +215,8 @@ def f_of_regression(comoments: Comoments) -> tuple[FloatArray, FloatArray, Float
     """
     n, m2_h = comoments.count, comoments.m2_h
     testable = (n > 2) & (comoments.m2 > 0) & (m2_h > 0)
-    explained = comoments.product**2 / np.where(testable, comoments.m2, 1.0)
+    # divided before it is squared, which would overflow
+    explained = (comoments.product / np.sqrt(np.where(testable, comoments.m2, 1.0))) ** 2
     residual = m2_h - explained
     # what is left of an exact line is rounding
     residual[residual <= n * np.finfo(np.float64).eps * m2_h] = 0.0

@@ -36,7 +36,7 @@ class GainRatio(CountingFilter):
         class counts. "spread": it is spread over the levels in proportion, as Weka does.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used: the score of a column is multiplied by its prior.
+        `keep`, `prior` and `costs` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -96,7 +96,7 @@ class GainRatio(CountingFilter):
     └─────────┴──────┴───────┘
     """
 
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
 
     def _rank_measures(self, problem: Problem, measures: ClassInformation) -> Ranking:
         return rank_by_merit(problem.preference, measures.ratio(), shown=True)

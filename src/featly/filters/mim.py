@@ -37,7 +37,7 @@ class MIM(CountingFilter):
         proportion, which is much slower.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used: the score of a column is multiplied by its prior.
+        `keep`, `prior` and `costs` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -94,7 +94,7 @@ class MIM(CountingFilter):
     └────────────┴──────┴───────┘
     """
 
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
 
     def _rank_measures(self, problem: Problem, measures: ClassInformation) -> Ranking:
         return rank_by_merit(problem.preference, measures.gain(), shown=True)

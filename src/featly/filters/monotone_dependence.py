@@ -71,9 +71,9 @@ class MonotoneDependence(Ranker):
         Columns that the search chooses one by one; the others follow by the last step.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used. Columns to keep are chosen first, and the others beside them.
-        At every step the criterion of a column is multiplied by its prior, or divided by it where
-        the criterion is negative; that of a constant column stays as it is.
+        `keep`, `prior` and `costs` are used. Columns to keep are chosen first, and the others
+        beside them. At every step the criterion of a column is multiplied by its prior, or divided
+        by it where the criterion is negative; that of a constant column stays as it is.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     memory_limit : int, str or None, default=None
@@ -155,7 +155,7 @@ class MonotoneDependence(Ranker):
 
     _streams = True
     _kinds = ("continuous", "ordinal", "categorical")
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
     _missing = True
 
     def _is_greedy(self) -> bool:

@@ -79,9 +79,9 @@ class MRMR(GreedyInformation):
         missing value is left out of F, and counts as the mean of its column in a correlation.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used. Columns to keep are chosen first, in the order given. At every
-        step the criterion of a column is multiplied by its prior, or divided by it where the
-        criterion is negative.
+        `keep`, `prior` and `costs` are used. Columns to keep are chosen first, in the order given.
+        At every step the criterion of a column is multiplied by its prior, or divided by it where
+        the criterion is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -234,7 +234,9 @@ class MRMR(GreedyInformation):
         source = problem.source
         if self.measure == "rank":
             source = mid_ranks(source)
-            f_of_columns = f_of_target(replace(problem, target=problem.target.ranked()), source)[0]
+            f_of_columns = f_of_target(replace(problem, target=problem.target.to_ranks()), source)[
+                0
+            ]
         relevance = np.minimum(f_of_columns, MOST_RELEVANCE)
         terms = Correlations(source, source.moments(), round_scores(relevance))
         return greedy_ranking(self, problem, self._criterion(terms), relevance)

@@ -41,8 +41,8 @@ class MultiSURF(NeighbourRanker):
         The difference of a missing value, see :class:`ReliefF`.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used: the score of a column is multiplied by its prior, or divided by
-        it where the score is negative.
+        `keep`, `prior` and `costs` are used: the score of a column is multiplied by its prior, or
+        divided by it where the score is negative.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"

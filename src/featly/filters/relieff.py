@@ -41,7 +41,7 @@ class NeighbourRanker(Ranker):
     _streams = True
     _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
     _missing = True
 
     missing: str
@@ -156,8 +156,8 @@ class ReliefF(NeighbourRanker):
         Used to draw rows.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used: the score of a column is multiplied by its prior, or divided by
-        it where the score is negative. The prior does not change the distances.
+        `keep`, `prior` and `costs` are used: the score of a column is multiplied by its prior, or
+        divided by it where the score is negative. The prior does not change the distances.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"

@@ -38,7 +38,7 @@ class SignalToNoise(Additive):
         None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` and `prior` are used: the score of a column is multiplied by its prior.
+        `keep`, `prior` and `costs` are used: the score of a column is multiplied by its prior.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -107,7 +107,7 @@ class SignalToNoise(Additive):
     _streams = True
     _on_device = True
     _takes_bytes = True
-    _uses = ("keep", "prior")
+    _uses = ("keep", "prior", "costs")
     _missing = True
 
     def __init__(

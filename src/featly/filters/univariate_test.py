@@ -72,7 +72,7 @@ class UnivariateTest(Ranker):
         neither the order of the rows nor that of the columns changes a p-value.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        `keep` is used. `prior` is not: it does not enter a p-value.
+        `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -159,6 +159,7 @@ class UnivariateTest(Ranker):
     _takes_bytes = True
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
+    _uses = ("keep", "costs")
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ __all__ = ["read_ranking", "read_schema_file", "read_weights"]
 LARGEST = 1 << 26  # bytes
 ORDERS = ("rank", "selected")  # columns of a ranking, of which one is needed
 TRUE = ("true", "1")
-PARTS = {
+PARTS: dict[str, Any] = {
     "target": str,
     "target_kind": str,
     "drop": list,
@@ -27,6 +27,7 @@ PARTS = {
     "keep": list,
     "prior": dict,
     "costs": dict,
+    "trade_off": (int, float),
     "column_groups": dict,
 }
 
@@ -201,6 +202,11 @@ def read_schema_file(path: str | os.PathLike[str]) -> dict[str, Any]:
             hint = f"; did you mean {near[0]!r}?" if near else f": there are {', '.join(PARTS)}"
             raise SchemaError(f"{name} has a part {part!r}, which a schema does not have{hint}")
         if not isinstance(value, PARTS[part]):
-            kinds = {str: "a text", list: "a list of columns", dict: "a table, such as [prior]"}
+            kinds: dict[Any, str] = {
+                str: "a text",
+                list: "a list of columns",
+                dict: "a table, such as [prior]",
+                (int, float): "a number",
+            }
             raise SchemaError(f"{part} in {name} must be {kinds[PARTS[part]]}")
     return schema

@@ -61,7 +61,7 @@ def rank_by_merit(
     column of ``table()``, since it is not the score.
     """
     scores, extra, attributes = preference.apply(merit), dict(extra or {}), dict(attributes or {})
-    if shown:
+    if shown or preference.has_cost:
         (extra if preference.changes_merit else attributes)["relevance"] = merit
     tie_keys: tuple[np.ndarray, ...] = ()
     if tie_break is None:

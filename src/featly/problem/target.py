@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +15,7 @@ from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import DenseSource
 from featly.registry import methods_that, suggested
-from featly.table.frames import is_missing, values_of
+from featly.table.frames import is_category, is_missing, values_of
 
 __all__ = [
     "Classes",
@@ -21,6 +23,8 @@ __all__ = [
     "RowGroups",
     "Survival",
     "Target",
+    "are_ambiguous",
+    "infer_kind",
     "read_classes",
     "read_target",
 ]
@@ -29,6 +33,8 @@ MOST_WHOLE_CLASSES = 20  # different whole numbers that are classes without a wo
 MOST_GROUPS = 10  # into which numbers are cut where rows are counted
 SURVIVAL_GROUPS = 3
 ROWS_A_STRATUM = 10
+LARGEST_NUMBER = 1e150  # the squares of larger ones, summed over the rows, may overflow
+EVENT_WORDS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 
 
 class RowGroups(NamedTuple):
@@ -77,7 +83,7 @@ class Target(ABC):
     def find_lack(self) -> str | None:
         """Return in words what these rows have not and a ranking needs; None if it has all."""
 
-    def ranked(self) -> "Target":
+    def to_ranks(self) -> "Target":
         """Return the target with ranks in place of numbers."""
         return self
 
@@ -195,19 +201,24 @@ class Numbers(Target):
 
     def groups(self) -> RowGroups:
         """Return groups of equally many rows, by the order of the numbers alone."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> RowGroups:
         count = min(max(2, round(self.n_rows ** (1 / 3))), MOST_GROUPS)
         return _equal_groups(self.values, count if self.n_groups is None else self.n_groups)
 
     def influence(self) -> FloatArray:
         """Return the differences from the mean."""
-        return np.asarray(self.values - self.values.mean())[:, None]
+        shifted = self.values - self.values[0]  # equal numbers differ by 0, and not by rounding
+        return np.asarray(shifted - shifted.mean())[:, None]
 
     def find_lack(self) -> str | None:
         """Return that the numbers are all equal, in words; None if they are not."""
         is_constant = self.n_rows == 0 or bool((self.values == self.values[0]).all())
         return "two rows of different numbers" if is_constant else None
 
-    def ranked(self) -> "Numbers":
+    def to_ranks(self) -> "Numbers":
         """Return the ranks of the numbers; equal ones share the mean of theirs."""
         return Numbers(rankdata(self.values), self.n_groups)
 
@@ -263,6 +274,10 @@ class Survival(Target):
 
     def groups(self) -> RowGroups:
         """Return three groups of equally many rows, from late to early events."""
+        return self._groups
+
+    @cached_property
+    def _groups(self) -> RowGroups:
         return _equal_groups(self._residuals(), SURVIVAL_GROUPS)
 
     def influence(self) -> FloatArray:
@@ -303,9 +318,47 @@ def read_classes(
     Raise DataError for a target that is not one of at least two classes. For learners, to which any
     whole numbers are classes.
     """
-    target = read_target(y, n_rows, method, many_classes=many_classes, kind="classes")
+    target = read_target(
+        y, n_rows, method, many_classes=many_classes, kind="classes", is_learner=True
+    )
     assert isinstance(target, Classes)
     return target.codes, target.labels
+
+
+def infer_kind(y: Any) -> str | None:
+    """Return the kind of a target by its values; None for whole numbers that may be either.
+
+    Examples
+    --------
+    >>> infer_kind([0, 1, 1]), infer_kind([0.5, 1.25, 7.0]), infer_kind(range(100))
+    ('classes', 'numbers', None)
+    """
+    if getattr(getattr(y, "dtype", None), "names", None):
+        return "survival"
+    if is_category(y):
+        return "classes"
+    values = np.asarray(values_of(y))
+    if values.dtype.kind == "O" and len(values) and all(_is_number(v) for v in values):
+        values = _as_numbers(values)
+    if _has_fractions(values):
+        return "numbers"
+    if values.dtype.kind in "iuf" and are_ambiguous(np.unique(values)):
+        return None
+    return "classes"
+
+
+def are_ambiguous(labels: AnyArray) -> bool:
+    """Return whether different values of a target are whole numbers, too many to be classes."""
+    return labels.dtype.kind in "iuf" and len(labels) > MOST_WHOLE_CLASSES
+
+
+def _has_fractions(y: AnyArray) -> bool:
+    return y.dtype.kind == "f" and bool((y != np.floor(y)).any())
+
+
+def _as_numbers(y: AnyArray) -> AnyArray:
+    """Return numbers of several types, which are objects, as an array of numbers."""
+    return np.array([float(v) if isinstance(v, Decimal) else v for v in y])
 
 
 def read_target(
@@ -317,6 +370,7 @@ def read_target(
     many_classes: bool = True,
     kind: str | None = None,
     batch: bool = False,
+    is_learner: bool = False,
 ) -> Target:
     """Read a target, of the kind that the user states or that its values have.
 
@@ -338,22 +392,27 @@ def read_target(
         What the user says that y is.
     batch : bool
         Whether there are more rows elsewhere, so that one class, or one number, is enough.
+    is_learner : bool
+        Whether it predicts classes, so that the names of methods are no help to it.
     """
     if y is None:
         raise ParameterError(
-            f"{method} requires y to be passed, but the target y is None: give the class of every "
-            "row"
+            f"{method} requires y to be passed, but the target y is None: give "
+            + ("the class of every row" if targets == ("classes",) else "the outcome of every row")
         )
+    says_classes = is_category(y)
     y = values_of(y)
     if kind == "survival" or getattr(getattr(y, "dtype", None), "names", None):
         return _refuse_other_kind(_read_survival(y, n_rows, kind), method, targets)
     y = _read_column(y, n_rows)
-    is_real = y.dtype.kind == "f" and bool((y != np.floor(y)).any())
-    if kind is None and y.dtype.kind in "iuf" and not is_real:
+    is_real = not says_classes and _has_fractions(y)
+    if kind is None and not is_real and not says_classes:
         _refuse_ambiguous(y)
     if kind == "numbers" or (kind is None and is_real):
         return _refuse_other_kind(_read_numbers(y, batch=batch), method, targets)
-    target = _read_class_labels(y, method, is_real=is_real, batch=batch)
+    if is_real:
+        raise _real_classes_error(y, method, targets, is_learner=is_learner)
+    target = _read_class_labels(y, batch=batch)
     if "classes" not in targets:
         return _refuse_other_kind(target, method, targets)
     if target.count > 2 and not many_classes:
@@ -373,7 +432,13 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
         and len({isinstance(v, str) for v in y if not is_missing(v)}) > 1
     ):
         y = np.array(y, dtype=object)  # NumPy would turn the numbers into text
-    y = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 2:
+        raise DataError(
+            f"y should be a 1d array, got an array of shape {y.shape} instead: give one column. "
+            "Times and events are two, which Schema(target_kind='survival') says"
+        )
+    y = np.asarray(column_or_1d(y, warn=True))
     if len(y) != n_rows:
         raise DataError(
             f"X has {n_rows} rows but y has {len(y)} entries: they must go together "
@@ -389,19 +454,23 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
     if missing.any():
         raise DataError(
             f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
-            "a class"
+            "an outcome"
         )
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
-    if y.dtype.kind == "O" and all(isinstance(v, float) for v in y):
-        return np.asarray(y, np.float64)
+    if y.dtype.kind == "O" and len(y) and all(_is_number(v) for v in y):
+        y = _as_numbers(y)
     return np.asarray(y)
+
+
+def _is_number(value: Any) -> bool:
+    is_bool = isinstance(value, bool | np.bool_)
+    return isinstance(value, int | float | np.number | Decimal) and not is_bool
 
 
 def _refuse_ambiguous(y: AnyArray) -> None:
     """Raise DataError for so many different whole numbers that they may be no classes."""
-    levels = np.unique(y)
-    if len(levels) > MOST_WHOLE_CLASSES:
+    if y.dtype.kind in "iuf" and are_ambiguous(levels := np.unique(y)):
         raise DataError(
             f"y has {len(levels)} different whole numbers, from {levels[0]:g} to {levels[-1]:g}, "
             "which may be classes or numbers: say which by Schema(target_kind='classes') or "
@@ -409,15 +478,28 @@ def _refuse_ambiguous(y: AnyArray) -> None:
         )
 
 
-def _read_class_labels(y: AnyArray, method: str, *, is_real: bool, batch: bool) -> Classes:
-    if is_real:
-        raise _kind_error(
-            f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
-            "(Unknown label type: continuous)",
-            "numbers",
-            method,
-            ("classes",),
+def _real_classes_error(
+    y: AnyArray, method: str, targets: tuple[str, ...], *, is_learner: bool
+) -> DataError:
+    """Return the error about numbers with a fraction where classes are wanted."""
+    fact = (
+        f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
+        "(Unknown label type: continuous)"
+    )
+    if is_learner:
+        return DataError(
+            f"{fact}, and {method} is for classes: cut y into classes. To rank columns for "
+            f"numbers, fit {suggested(methods_that(target='numbers'))}"
         )
+    if "numbers" in targets:  # so it was the user who spoke of classes
+        return DataError(
+            f"{fact}, and target_kind='classes' is for labels: cut y into classes, or leave out "
+            "target_kind='classes'"
+        )
+    return _kind_error(fact, "numbers", method, targets)
+
+
+def _read_class_labels(y: AnyArray, *, batch: bool) -> Classes:
     try:
         labels, codes = np.unique(y, return_inverse=True)
     except TypeError:
@@ -448,6 +530,12 @@ def _read_numbers(y: AnyArray, *, batch: bool) -> Numbers:
         raise DataError(f"y is infinite in row {np.flatnonzero(~np.isfinite(values))[0]}")
     if len(values) == 0:
         raise DataError("y is empty")
+    too_large = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
+    if len(too_large):
+        raise DataError(
+            f"y is {values[too_large[0]]:g} in row {too_large[0]}, whose square overflows: divide "
+            "y by a large number"
+        )
     if (values == values[0]).all() and not batch:
         raise DataError(f"y is {values[0]:g} in every row: no column can be related to it")
     return Numbers(values)
@@ -456,6 +544,11 @@ def _read_numbers(y: AnyArray, *, batch: bool) -> Numbers:
 def _read_survival(y: Any, n_rows: int, kind: str | None) -> Survival:
     """Read (event, time) from a structured array, or (time, event) from two columns."""
     names = getattr(getattr(y, "dtype", None), "names", None)
+    if names and kind not in (None, "survival"):
+        raise DataError(
+            f"y has the fields {', '.join(names)}, and target_kind={kind!r} takes one column: give "
+            f"one of them, or leave out target_kind={kind!r}"
+        )
     if names:
         fields = {name: np.asarray(y[name]) for name in names}
         events = [name for name, values in fields.items() if values.dtype.kind == "b"]
@@ -493,7 +586,7 @@ def _read_times(time: AnyArray) -> FloatArray:
     if len(wrong):
         raise DataError(
             f"the time of y is {time[wrong[0]]!s} in row {wrong[0]}: a time is a finite number "
-            "above 0; correct it, or leave the row out"
+            "above 0, and comes before the event; correct it, or leave the row out"
         )
     return times
 
@@ -502,23 +595,34 @@ def _read_events(event: AnyArray) -> BoolArray:
     missing = [row for row, value in enumerate(event.tolist()) if is_missing(value)]
     if missing:
         raise DataError(f"the event of y is missing in row {missing[0]}: leave the row out")
-    levels = np.unique(event)
+    values = event.tolist()
+    if all(isinstance(value, str) for value in values):
+        unknown = [v for v in values if v.strip().lower() not in EVENT_WORDS]
+        if unknown:  # of 'died' and 'lived' nobody can say which is the event
+            raise DataError(
+                f"the event of y is {unknown[0]!r}: give True or 1 where it happened, and False "
+                "or 0 where the row was last seen without it"
+            )
+        values = [EVENT_WORDS[value.strip().lower()] for value in values]
+    try:
+        numbers = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "the event of y mixes types: give True or 1 where it happened, else False or 0"
+        ) from None
+    levels = np.unique(numbers)
     if len(levels) > 2:
         raise DataError(
-            f"the event of y has {len(levels)} levels ({', '.join(map(str, levels[:3]))}, ...): "
-            "it either happened or not"
+            f"the event of y has {len(levels)} levels ({', '.join(f'{v:g}' for v in levels[:3])}, "
+            "...): it either happened or not. Give the time first, then the event"
         )
-    # of one level alone nobody can say which it is, but for those that say it themselves
-    happened = np.asarray(event == levels[-1]) if len(levels) == 2 else _are_true(event)
+    # of one level alone, as of True and False, what is above 0 is the event
+    happened = np.asarray(numbers == levels[1] if len(levels) == 2 else numbers > 0)
     if not happened.any():
         raise DataError(
             "no row of y has the event: without one, no column can be related to the time"
         )
     return happened
-
-
-def _are_true(event: AnyArray) -> BoolArray:
-    return np.asarray(event.astype(np.float64) > 0 if event.dtype.kind in "biuf" else event == "1")
 
 
 def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) -> Target:

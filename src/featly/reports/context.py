@@ -91,7 +91,9 @@ class Evidence:
         """Return a schema with the ordinal columns of `data`, or of some of its columns."""
         ordinal = set() if self.data.schema is None else {int(c) for c in self.data.schema.ordinal}
         columns = range(self.data.n_features) if positions is None else positions
-        return Schema(ordinal=[k for k, c in enumerate(columns) if c in ordinal])
+        return Schema(
+            ordinal=[k for k, c in enumerate(columns) if c in ordinal], target_kind="classes"
+        )
 
     @cached_property
     def order(self) -> IntArray:

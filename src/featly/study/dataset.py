@@ -16,7 +16,8 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, ByteArray, IntArray
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
-from featly.problem.target import read_classes
+from featly.problem.target import are_ambiguous, read_classes
+from featly.registry import methods_that, suggested
 from featly.study.identifiers import is_identifier_name, suspect_identifier
 from featly.table.frames import (
     ArrayTable,
@@ -143,6 +144,13 @@ class Dataset:
         if hasattr(X, "shape") and len(X.shape) == 2 and not X.shape[1]:
             raise DataError(f"dataset {name!r} has no column to select from")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        kind = Schema.of(schema).target_kind
+        if kind not in (None, "classes"):
+            raise DataError(
+                f"target_kind={kind!r} of dataset {name!r}: it is judged by predicted classes, so "
+                f"cut y into classes. To rank columns for {kind}, fit "
+                f"{suggested(methods_that(target=kind))}"
+            )
         codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
         X, columns = _normal_form(X, Schema.of(schema))
         if roles is not None and roles.n_features != len(columns.kinds):
@@ -169,6 +177,12 @@ class Dataset:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.codes)
+
+    def declare_classes(self, schema: Any) -> Any:
+        """Return a schema that says of many whole numbers that they are classes."""
+        if not are_ambiguous(self.classes) or Schema.of(schema).target_kind is not None:
+            return schema
+        return replace(Schema.of(schema), target_kind="classes")
 
     @property
     def n_features(self) -> int:
@@ -386,6 +400,7 @@ def _schema_by_position(columns: Columns) -> Schema | None:
         prior={} if prior is None else {int(j): float(prior[j]) for j in np.flatnonzero(prior > 1)},
         costs={} if costs is None else {int(j): float(costs[j]) for j in np.flatnonzero(costs > 0)},
         column_groups={group: members.tolist() for group, members in columns.groups.items()},
+        trade_off=columns.trade_off,
     )
 
 

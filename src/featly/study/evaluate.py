@@ -229,8 +229,9 @@ def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Pr
     """Fit a fresh copy of a method with the schema of the dataset."""
     method = _copy_unfitted(method, protocol)
     parameters = method.get_params(deep=False)
-    if dataset.schema is not None and "schema" in parameters and parameters["schema"] is None:
-        method.set_params(schema=dataset.schema)
+    if "schema" in parameters:
+        schema = dataset.schema if parameters["schema"] is None else parameters["schema"]
+        method.set_params(schema=dataset.declare_classes(schema))
     if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
         method.set_params(n_jobs=1)
     method.fit(X, y)

@@ -278,7 +278,10 @@ def _fit_on_all_rows(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            fitted = {name: method.fit(X, data.y) for name, method in methods.items()}
+            fitted = {
+                name: method.set_params(schema=data.declare_classes(method.schema)).fit(X, data.y)
+                for name, method in methods.items()
+            }
         except DataError as problem:
             raise type(problem)(_insert_names(str(problem), data)) from None
     return fitted, [f"{w.category.__name__}: {w.message}" for w in caught]

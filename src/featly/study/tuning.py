@@ -131,7 +131,10 @@ class Tuned(BaseEstimator):
             (parameters, sign * value)
             for parameters, value in zip(combinations, values, strict=True)
         ]
-        self.method_: Any = self._make_method(self.best_params_).fit(X, y)
+        method = self._make_method(self.best_params_)
+        if "schema" in method.get_params(deep=False):
+            method.set_params(schema=data.declare_classes(method.schema))
+        self.method_: Any = method.fit(X, y)
         for attribute in ("order_", "ranking_", "scores_", "support_"):
             if hasattr(self.method_, attribute):
                 setattr(self, attribute, getattr(self.method_, attribute))

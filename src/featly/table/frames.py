@@ -72,6 +72,11 @@ def values_of(y: Any) -> Any:
     return y.to_pylist() if type(y).__module__.startswith("pyarrow") else y.to_numpy()
 
 
+def is_category(y: Any) -> bool:
+    """Return whether the dtype of a column of pandas says that its values are categories."""
+    return getattr(getattr(y, "dtype", None), "name", None) == "category"
+
+
 class DefaultNames(Sequence[str]):
     """``x0, x1, ...``: the names of the columns of an array, made on demand.
 

@@ -52,6 +52,9 @@ class Schema:
         How much more than others a column is believed to matter; 1 for those not named.
     costs : mapping of column to number >= 0
         What it costs to measure a column; 0 for those not named.
+    trade_off : float, default=0.0
+        The score that one unit of cost is worth: columns are ranked by their score less this times
+        their cost. 0 ranks them whatever they cost.
     column_groups : mapping of group name to sequence of columns
         Columns that come together, such as the values of one laboratory test.
     target_kind : {"classes", "numbers", "survival"}, optional
@@ -81,6 +84,7 @@ class Schema:
     costs: Mapping[Name, float] = field(default_factory=dict)
     column_groups: Mapping[str, Sequence[Name]] = field(default_factory=dict)
     target_kind: str | None = None
+    trade_off: float = 0.0
 
     def __post_init__(self) -> None:
         for part in ("categorical", "continuous", "keep"):
@@ -101,6 +105,7 @@ class Schema:
             raise SchemaError("column_groups must map the name of a group to its columns")
         for group, members in self.column_groups.items():
             self._check_columns(f"column_groups[{group!r}]", members)
+        self._check_trade_off()
         if self.target_kind not in (None, *TARGET_KINDS):
             raise SchemaError(
                 f"target_kind={self.target_kind!r}: give {', '.join(map(repr, TARGET_KINDS))} or "
@@ -113,9 +118,24 @@ class Schema:
                     raise SchemaError(f"{name!r} cannot be {kind_of[name]} and {kind}")
                 kind_of[name] = kind
 
+    def _check_trade_off(self) -> None:
+        value: Any = self.trade_off
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or value < 0:
+            raise SchemaError(
+                f"trade_off is {value!r}: give the score that one unit of cost is worth, a finite "
+                "number of at least 0"
+            )
+        if value > 0 and not self.costs:
+            raise SchemaError(f"trade_off={value!r} weighs costs, and the schema has none")
+
     def __repr__(self) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        stated = [f"{name}={value!r}" for name, value in values.items() if value]
+        stated = [
+            f"{name}={value!r}"
+            for name, value in values.items()
+            if (len(value) if hasattr(value, "__len__") else value)  # an array has no truth value
+        ]
         return f"Schema({', '.join(stated)})"
 
     @staticmethod
@@ -311,6 +331,7 @@ class Schema:
             keep=np.array(find_all("keep", self.keep), dtype=np.int64),
             prior=numbers("prior", self.prior, 1.0),
             costs=numbers("costs", self.costs, 0.0),
+            trade_off=float(self.trade_off),
             groups={
                 name: np.array(find_all(f"column_groups[{name!r}]", members), dtype=np.int64)
                 for name, members in self.column_groups.items()
@@ -375,6 +396,7 @@ class Columns:
     prior: np.ndarray | None
     costs: np.ndarray | None
     groups: dict[str, np.ndarray]
+    trade_off: float = 0.0
     texts: dict[int, list[str]] = field(default_factory=dict)  # levels that were asked for
 
     def stated_parts(self) -> list[str]:
@@ -413,6 +435,7 @@ class Columns:
             prior=None if self.prior is None else self.prior[features],
             costs=None if self.costs is None else self.costs[features],
             groups={name: members for name, members in groups.items() if len(members)},
+            trade_off=self.trade_off,
             texts={new_position[f]: names for f, names in self.texts.items() if f in new_position},
         )
 

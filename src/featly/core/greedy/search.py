@@ -33,7 +33,7 @@ from featly.core.counts.entropy import ClassInformation, FixedPoint, class_infor
 from featly.core.counts.histograms import SpreadColumns
 from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.packing import Packing, pack_columns
-from featly.core.ranking.ordering import descending, round_scores
+from featly.core.ranking.ordering import apply_prior, descending, round_scores
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
@@ -350,14 +350,18 @@ def forward_search(
 
 def _keys(value: AnyArray, terms: Any, preference: Preference) -> AnyArray:
     """Return the keys by which columns are compared."""
+    keys: AnyArray
     if value.dtype.kind == "f":
-        return round_scores(preference.apply(value, terms.scale))
-    if not preference.changes_merit:
-        return _round_off_bits(value, terms.digits)
-    # rounded after weighting, so that columns of different priors can be equally good; a prior of 1
-    # gives the whole number that is compared without a prior
-    weighted = preference.apply(value, terms.scale)
-    keys: FloatArray = np.floor(weighted * 2.0**-terms.digits + 0.5)
+        keys = round_scores(apply_prior(value, preference.prior))
+        return keys - preference.price(terms.scale) if preference.has_cost else keys
+    if preference.prior is None:
+        keys = _round_off_bits(value, terms.digits)
+    else:
+        # rounded after weighting, so that columns of different priors can be equally good; a prior
+        # of 1 gives the whole number that is compared without a prior
+        keys = np.floor(apply_prior(value, preference.prior) * 2.0**-terms.digits + 0.5)
+    if preference.has_cost:  # rounded by itself, so that equal costs part no equal columns
+        keys = keys - np.rint(preference.price(terms.scale) * 2.0**-terms.digits)
     return keys
 
 

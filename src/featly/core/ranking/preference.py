@@ -1,4 +1,4 @@
-r"""What the user wants of the columns, whatever the data say, and the one place that applies it.
+r"""Wishes of the user about columns, whatever the data say, and the one place that applies them.
 
 .. math::
 
@@ -9,7 +9,8 @@ for a merit J that a method computes, with the prior :math:`\beta_f \ge 1` of He
 Dupont, P. (2009), Partially supervised feature selection with regularized linear models, *ICML
 2009*, 409-416, who scale the columns of a linear model by it, and the cost C and its weight
 :math:`\lambda` of Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature
-Selection for High-Dimensional Data*, Springer, section 5.3.
+Selection for High-Dimensional Data*, Springer, section 5.3. They subtract the mean cost of a set
+from its merit, too: :math:`M_S - \lambda \sum_{f \in S} C_f / |S|`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,19 +18,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.core.ranking.ordering import apply_prior, keep_first
+from featly.core.ranking.ordering import apply_prior, keep_first, round_scores
 
 __all__ = ["Preference"]
 
 
 @dataclass(frozen=True, eq=False)
 class Preference:
-    """What the user wants of the columns.
+    """Wishes of the user about columns.
 
     Attributes
     ----------
     keep : int64 array
-        Columns that come first, in this order.
+        Columns that come first: in this order where a search begins with them, by score in a list.
     prior : float64 array of shape (n_features,), or None
         From 1; the smallest is 1. None if no column is favoured over another, so that such a prior
         changes no bit.
@@ -66,10 +67,21 @@ class Preference:
     def apply(self, merit: AnyArray, scale: float = 1.0) -> AnyArray:
         """Return what is compared in place of merits; `scale` is the merit of 1 in their unit."""
         value = apply_prior(merit, self.prior)
-        if not self.has_cost:
-            return value
+        # rounded before, so that equal merits at equal cost stay equal
+        return round_scores(value) - self.price(scale) if self.has_cost else value
+
+    def price(self, scale: float = 1.0) -> FloatArray:
+        """Return the merit that the cost of every column is worth."""
         assert self.cost is not None
-        return value - (self.trade_off * scale) * self.cost
+        price: FloatArray = np.multiply(self.cost, self.trade_off * scale)
+        return price
+
+    def apply_to_subset(self, merit: AnyArray, columns: IntArray, candidates: IntArray) -> AnyArray:
+        r"""Return :math:`M_S - \lambda \sum_{f \in S} C_f / |S|` of columns with each candidate."""
+        if not self.has_cost:
+            return merit
+        price = self.price()
+        return np.asarray(merit - (price[columns].sum() + price[candidates]) / (len(columns) + 1))
 
     def put_keep_first(self, order: IntArray) -> IntArray:
         """Return an order of columns with those to keep in front."""

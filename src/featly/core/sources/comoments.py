@@ -7,7 +7,9 @@ Each column is shifted by its own first value s before it is summed, as in
     S1 = sum (x - s),    S2 = sum (x - s)^2,    Sh = sum (x - s) h,    H = sum h
 
 The variable h is centred over all rows beforehand, so H is 0 but for rounding where no value is
-missing. Rows are added in an order that is the same for all columns of a table.
+missing. Where some are, h is shifted by its first value beside one of the column, so that an h that
+is constant over those rows has exactly no variance. Rows are added in an order that is the same for
+all columns of a table.
 """
 
 import numpy as np
@@ -89,25 +91,25 @@ def comoments_masked(block, h, count, mean, m2, mean_h, m2_h, product):
     """
     for j in range(len(block)):
         x = block[j]
-        n, shift = 0, 0.0
+        n, shift, shift_h = 0, 0.0, 0.0
         s1, s2, sh, t1, t2 = 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(len(h)):
             v = np.float64(x[i])
             if v == v:
                 if n == 0:
-                    shift = v
+                    shift, shift_h = v, h[i]
                 n += 1
-                d = v - shift
+                d, e = v - shift, h[i] - shift_h
                 s1 += d
                 s2 += d * d
-                sh += d * h[i]
-                t1 += h[i]
-                t2 += h[i] * h[i]
+                sh += d * e
+                t1 += e
+                t2 += e * e
         count[j] = n
         mean[j], m2[j], mean_h[j], m2_h[j], product[j] = 0.0, 0.0, 0.0, 0.0, 0.0
         if n > 0:
             _write(shift, s1, s2, sh, t1, n, j, mean, m2, product)
-            mean_h[j] = t1 / n
+            mean_h[j] = shift_h + t1 / n
             squared_deviation = t2 - t1 * t1 / n
             m2_h[j] = 0.0 if squared_deviation < 0 else squared_deviation
 
@@ -116,46 +118,70 @@ def comoments_masked(block, h, count, mean, m2, mean_h, m2_h, product):
 def comoments_csc(data, indices, indptr, h, lo, hi, count, mean, m2, mean_h, m2_h, product):
     """Fill columns ``lo:hi`` of a CSC matrix; a stored NaN is missing, what is not stored is 0."""
     n_rows = len(h)
+    missing = np.zeros(n_rows, np.bool_)
     total, squares = 0.0, 0.0
     for i in range(n_rows):
         total += h[i]
         squares += h[i] * h[i]
     for f in range(lo, hi):
         a, b = indptr[f], indptr[f + 1]
-        n, s1, stored, lost, lost_squares = n_rows, 0.0, 0, 0.0, 0.0
+        n, s1, stored = n_rows, 0.0, 0
+        lowest, highest = np.inf, -np.inf
         for k in range(a, b):
             x = np.float64(data[k])
             if x == x:
                 s1 += x
                 stored += 1
+                lowest, highest = min(lowest, x), max(highest, x)
             else:
-                v = h[indices[k]]
+                missing[indices[k]] = True
                 n -= 1
-                lost += v
-                lost_squares += v * v
         count[f] = n
         mean[f], m2[f], mean_h[f], m2_h[f], product[f] = 0.0, 0.0, 0.0, 0.0, 0.0
+        shift_h, t1, t2 = 0.0, total, squares
+        if n < n_rows:
+            shift_h, t1, t2 = _sums_beside(h, missing)
+            for k in range(a, b):
+                missing[indices[k]] = False
         if n == 0:
             continue
-        center, t1 = s1 / n, total - lost
+        mean_h[f] = shift_h + t1 / n
+        squared_deviation = t2 - t1 * t1 / n
+        m2_h[f] = 0.0 if squared_deviation < 0 else squared_deviation
+        zeros = n - stored
+        if zeros > 0:
+            lowest, highest = min(lowest, 0.0), max(highest, 0.0)
+        if highest - lowest == 0.0:  # a constant, of which the sums below leave rounding
+            mean[f] = lowest
+            continue
+        center = s1 / n
         drift, deviation, sh, stored_h = 0.0, 0.0, 0.0, 0.0
         for k in range(a, b):
             x = np.float64(data[k])
             if x == x:
-                d = x - center
+                d, e = x - center, h[indices[k]] - shift_h
                 drift += d
                 deviation += d * d
-                sh += d * h[indices[k]]
-                stored_h += h[indices[k]]
-        zeros = n - stored
+                sh += d * e
+                stored_h += e
         drift -= zeros * center
         deviation += zeros * center * center
         sh -= center * (t1 - stored_h)
-        # the mean to the last bit: that of a constant column is the constant itself
         mean[f] = center + drift / n
         deviation -= drift * drift / n
         m2[f] = 0.0 if deviation < 0 else deviation
         product[f] = sh - drift * t1 / n
-        mean_h[f] = t1 / n
-        of_h = squares - lost_squares - t1 * t1 / n
-        m2_h[f] = 0.0 if of_h < 0 else of_h
+
+
+@kernel
+def _sums_beside(h, missing):
+    """Return the first h beside a value, and the sums of h less it, plain and squared."""
+    shift, t1, t2, is_first = 0.0, 0.0, 0.0, True
+    for i in range(len(h)):
+        if not missing[i]:
+            if is_first:
+                shift, is_first = h[i], False
+            e = h[i] - shift
+            t1 += e
+            t2 += e * e
+    return shift, t1, t2

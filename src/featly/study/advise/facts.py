@@ -52,7 +52,8 @@ class Facts:
     zeros : float
         Share of zeros among the cells of columns of numbers.
     prior, costs, column_groups : bool
-        Whether the schema has such a part. A prior that is the same for all columns is none.
+        Whether the schema has such a part. A prior that is the same for all columns is none, and
+        costs that a trade-off weighs are no concern.
     row_groups : int
         Groups of rows that belong together; 0 where none are given.
     unusable_columns, repeated_columns : int
@@ -158,7 +159,7 @@ def describe_table(
         zeros=_zeros(rows),
         # a prior that is the same for all columns favours none
         prior=len(prior) > 0 and not _is_uniform_prior(prior, data.n_features),
-        costs=data.schema is not None and len(data.schema.costs) > 0,
+        costs=data.schema is not None and bool(data.schema.costs) and not data.schema.trade_off,
         column_groups=data.schema is not None and len(data.schema.column_groups) > 0,
         row_groups=0 if data.row_groups is None else int(data.row_groups.max()) + 1,
         unusable_columns=len(suspects.empty) + len(suspects.constant),
@@ -294,7 +295,10 @@ def _column_warnings(
 def _schema_warnings(facts: Facts) -> list[str]:
     messages = []
     if facts.costs:
-        messages.append("no method uses costs yet: columns are ranked as if all were free")
+        messages.append(
+            "columns are ranked as if all were free: a trade_off in the schema says what one unit "
+            "of cost is worth"
+        )
     if facts.column_groups:
         messages.append("only the wrapper uses column groups: columns are ranked one by one")
     return messages
