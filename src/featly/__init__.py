@@ -20,6 +20,7 @@ _MODULES = {
     "ParameterError": "featly.basics.errors",
     "SchemaWarning": "featly.basics.errors",
     "ConvergenceWarning": "featly.basics.errors",
+    "FillerWarning": "featly.basics.errors",
     "LeakWarning": "featly.basics.errors",
     "SlowWarning": "featly.basics.errors",
     "StudyError": "featly.basics.errors",

@@ -124,6 +124,7 @@ def rank_by_classes(
     inner_jobs = 1 if parts_in_parallel else n_jobs
     rankers = [_copy_for_part(ranker, part, problem.classes.labels, inner_jobs) for part in parts]
     positions = np.empty((p, len(parts)), order="F")
+    evidence = np.zeros((p, len(parts)), np.bool_, order="F")
     warnings: dict[int, str | None] = {}  # of the lists that are done
     stopped = False
     with progress_bar(verbose, type(ranker).__name__, unit="lists") as progress:
@@ -136,6 +137,7 @@ def rank_by_classes(
             except DataError as error:
                 raise DataError(f"{parts[j].label}: {error}") from None
             positions[:, j] = _positions(ranking, keep, greedy=ranker._is_greedy())
+            evidence[:, j] = ranking.evidence
             warnings[j] = ranking.warning
             if progress is not None:
                 progress(len(warnings), len(parts))
@@ -158,6 +160,7 @@ def rank_by_classes(
     ranking = Ranking(
         order=order,
         scores=scores,
+        evidence=evidence[:, done].any(axis=1),
         attributes={
             "positions": positions,
             "problems": [parts[j].label for j in done],

@@ -244,6 +244,7 @@ class MKLRFE(Ranker):
         ranking = Ranking(
             order=elimination.order,
             scores=elimination.round + elimination.share,
+            evidence=elimination.evidence,
             extra={"round": elimination.round, "criterion": elimination.criterion},
             attributes={
                 "duality_gap": duality_gaps,

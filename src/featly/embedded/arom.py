@@ -252,6 +252,7 @@ class AROM(Ranker):
         ranking = Ranking(
             order=problem.preference.put_keep_first(order),
             scores=scores,
+            evidence=scores > 0,
             extra={"iterations": solution.survived, "log_weight": solution.log_weights},
             attributes={
                 "n_iter": len(solution.path),

@@ -176,6 +176,7 @@ class CFS(CountingSelector):
     ) -> Selection:
         return Selection(
             order,
+            evidence=with_class > 0,
             extra={"uncertainty": with_class},
             attributes={
                 "merit": search_result.merit,

@@ -130,6 +130,7 @@ class FCBF(CountingSelector):
         )
         return Selection(
             chosen,
+            evidence=with_class > 0,
             extra={"uncertainty": with_class},
             attributes={"redundant_to": redundant_to, "empty": empty},
         )

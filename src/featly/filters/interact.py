@@ -134,6 +134,7 @@ class Interact(CountingSelector):
         contribution[order] = lost / len(y)
         return Selection(
             order[stays],
+            evidence=(with_class > 0) | (contribution > 0),
             extra={"uncertainty": with_class, "contribution": contribution},
             attributes={"rate": inconsistent / len(y), "empty": empty},
         )

@@ -302,6 +302,7 @@ class _Search:
         return Ranking(
             order=np.concatenate([np.array(self.chosen, np.int64), unchosen]),
             scores=scores,
+            evidence=self.relevance > 0,
             extra={"relevance": self.relevance, "redundancy": self.redundancy},
             attributes={"interrupted": stopped},
         )

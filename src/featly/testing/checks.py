@@ -15,7 +15,13 @@ import numpy as np
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.basics.errors import ConvergenceWarning, DataError, SchemaError, SchemaWarning
+from featly.basics.errors import (
+    ConvergenceWarning,
+    DataError,
+    FillerWarning,
+    SchemaError,
+    SchemaWarning,
+)
 from featly.core.ranking.ordering import round_scores
 from featly.registry import METHODS
 from featly.table.schema import Schema
@@ -133,13 +139,17 @@ def check_ranking_is_consistent(estimator: Any) -> None:
     assert np.isfinite(scores).all()
     assert (np.diff(scores) <= 1e-9 * np.abs(scores[:-1])).all(), "scores_ do not fall with rank"
     frame = fitted.table()
-    assert list(frame.columns[:5]) == ["feature", "kind", "rank", "score", "selected"]
+    heads = ["feature", "kind", "rank", "score", "selected", "evidence"]
+    assert list(frame.columns[:6]) == heads
     assert list(frame["feature"]) == _names(fitted, table)
     assert list(frame["rank"]) == list(range(1, p + 1))
     kinds = dict(zip(frame["feature"], frame["kind"], strict=True))
     for name in table.names:
         assert (kinds[name] == "categorical") == (name in table.categorical)
-    assert sum(frame["selected"]) == fitted.support_.sum() == p // 2
+    assert list(frame["evidence"]) == fitted.evidence_[fitted.order_].tolist()
+    filler = np.flatnonzero(~fitted.evidence_[fitted.order_])
+    half = max(1, min([p // 2, *filler[:1].tolist()]))
+    assert sum(frame["selected"]) == fitted.support_.sum() == half
 
 
 @_check
@@ -190,6 +200,54 @@ def check_fit_twice(estimator: Any) -> None:
     if isinstance(estimator, Ranker):
         assert second.scores_.tobytes() == first.scores_.tobytes(), "the second fit differs in bits"
     assert vars(first).keys() == vars(second).keys(), "something of the first fit is left"
+
+
+@_check
+def check_evidence(estimator: Any) -> None:
+    """A constant column has no evidence, one that equals the class has, and it comes before."""
+    for n_rows, seed in ((60, 0), (41, 1)):
+        table = example(estimator, n_rows=n_rows, seed=seed)
+        n = len(table.y)
+        added = {
+            "zero": np.zeros(n),
+            "class": (table.y == "yes") + 1.0,
+            "flat": np.full(n, 0.1),
+        }
+        table = table.replace_columns(**added).select_columns(["zero", *table.names, "class", "flat"])
+        fitted = _fit(estimator, table)
+        evidence = dict(zip(table.names, fitted.evidence_.tolist(), strict=True))
+        assert evidence["class"], "a column that equals the class has no evidence"
+        assert not (evidence["zero"] or evidence["flat"]), "a constant column has evidence"
+        assert fitted.evidence_[fitted.support_].all() or not fitted._claims_evidence()
+        frame = fitted.table()
+        for name, value in zip(frame["feature"], frame["evidence"], strict=True):
+            assert value == evidence[name]
+        if not isinstance(estimator, Ranker):
+            continue
+        in_order = fitted.evidence_[fitted.order_]
+        assert (np.diff(in_order.astype(int)) <= 0).all(), "filler is before a column with evidence"
+        keep = ["flat"]
+        with_keep = _fit(estimator, table, schema={"keep": keep})
+        assert not with_keep.evidence_[table.names.index("flat")], "to keep a column is no evidence"
+
+
+@_ranker_check
+def check_filler_warning(estimator: Any) -> None:
+    """One warning says how many of the selected columns are filler, those to keep left out."""
+    table = example(estimator)
+    table = table.replace_columns(flat=np.full(len(table.y), 0.1), zero=np.zeros(len(table.y)))
+    plain = _fit(estimator, table)
+    n_good, p = plain._n_before_filler(), len(table.names)
+    for keep, n_filler in (([], p - n_good), (["flat"], p - n_good - 1)):
+        for wanted, expected in ((p, n_filler), (max(n_good, 1), 0), (None, 0)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                changed = clone(estimator).set_params(n_features_to_select=wanted)
+                changed.set_params(schema={"keep": keep}).fit(_frame(table), table.y)
+            texts = [str(w.message) for w in caught if issubclass(w.category, FillerWarning)]
+            if keep == [] or wanted != max(n_good, 1):
+                assert len(texts) == (expected > 0), f"{len(texts)} warnings: {texts}"
+                assert all(text.startswith(f"{expected} of the {p}") for text in texts), texts
 
 
 # ---- invariances ----------------------------------------------------------------------------
