@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from featly.basics.errors import (
     ConvergenceWarning,
     DataError,
-    FillerWarning,
+    NoEvidenceWarning,
     ParameterError,
     SchemaError,
     SchemaWarning,
@@ -309,7 +309,7 @@ class _Selector(SelectorMixin, BaseEstimator):
                 f"{name} has no evidence that {'it tells' if one else 'they tell'} anything about "
                 f"the target; {self._filler_remedy()}"
             )
-        warnings.warn(message, FillerWarning, stacklevel=3)  # the caller of fit
+        warnings.warn(message, NoEvidenceWarning, stacklevel=3)  # the caller of fit
 
     def _filler_remedy(self) -> str:
         """Return what to do about filler, as the end of a warning."""

@@ -4,8 +4,8 @@ __all__ = [
     "ConvergenceWarning",
     "DataError",
     "DeviceError",
-    "FillerWarning",
     "LeakWarning",
+    "NoEvidenceWarning",
     "ParameterError",
     "SchemaError",
     "SchemaWarning",
@@ -75,7 +75,11 @@ class ConvergenceWarning(UserWarning):
     """A solver stopped before its certificate reached the tolerance."""
 
 
-class FillerWarning(UserWarning):
+class LeakWarning(UserWarning):
+    """Test rows may influence the model that is tested on them."""
+
+
+class NoEvidenceWarning(UserWarning):
     """Some of the selected columns have no evidence; the message says how many to select at most.
 
     Examples
@@ -91,10 +95,6 @@ class FillerWarning(UserWarning):
     >>> gain.evidence_.tolist()
     [True, False]
     """
-
-
-class LeakWarning(UserWarning):
-    """Test rows may influence the model that is tested on them."""
 
 
 class SlowWarning(UserWarning):

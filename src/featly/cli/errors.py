@@ -100,13 +100,13 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
 def _shown_warnings() -> tuple[type[Warning], ...]:
     from featly.basics.errors import (
         ConvergenceWarning,
-        FillerWarning,
+        NoEvidenceWarning,
         LeakWarning,
         SchemaWarning,
         SlowWarning,
     )
 
-    return ConvergenceWarning, FillerWarning, LeakWarning, SchemaWarning, SlowWarning
+    return ConvergenceWarning, NoEvidenceWarning, LeakWarning, SchemaWarning, SlowWarning
 
 
 def _is_mistake(problem: Exception) -> bool:

@@ -25,7 +25,7 @@ class SymmetricUncertainty(CountingRanker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     discretizer : str, discretiser or None, default="mdlp"
         How numbers become levels: a name, an instance, or None for whole numbers.
         Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes;

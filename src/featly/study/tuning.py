@@ -132,7 +132,7 @@ class Tuned(BaseEstimator):
             for parameters, value in zip(combinations, values, strict=True)
         ]
         self.method_: Any = self._make_method(self.best_params_).fit(X, y)
-        for attribute in ("order_", "ranking_", "scores_", "support_"):
+        for attribute in ("order_", "ranking_", "scores_", "support_", "evidence_"):
             if hasattr(self.method_, attribute):
                 setattr(self, attribute, getattr(self.method_, attribute))
         return self

@@ -18,7 +18,7 @@ from featly.base import Ranker
 from featly.basics.errors import (
     ConvergenceWarning,
     DataError,
-    FillerWarning,
+    NoEvidenceWarning,
     SchemaError,
     SchemaWarning,
 )
@@ -244,7 +244,7 @@ def check_filler_warning(estimator: Any) -> None:
                 warnings.simplefilter("always")
                 changed = clone(estimator).set_params(n_features_to_select=wanted)
                 changed.set_params(schema={"keep": keep}).fit(_frame(table), table.y)
-            texts = [str(w.message) for w in caught if issubclass(w.category, FillerWarning)]
+            texts = [str(w.message) for w in caught if issubclass(w.category, NoEvidenceWarning)]
             if keep == [] or wanted != max(n_good, 1):
                 assert len(texts) == (expected > 0), f"{len(texts)} warnings: {texts}"
                 assert all(text.startswith(f"{expected} of the {p}") for text in texts), texts
