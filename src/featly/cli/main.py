@@ -133,9 +133,7 @@ def _terminal_heads(
     return heads, notes
 
 
-def _terminal_rows(
-    outcome: "Outcome", count: int, heads: list[str]
-) -> Iterator[tuple[Any, ...]]:
+def _terminal_rows(outcome: "Outcome", count: int, heads: list[str]) -> Iterator[tuple[Any, ...]]:
     """Yield the first rows; on a terminal, the cells of "evidence" are words."""
     from featly.cli.printing import is_output_terminal
 

@@ -142,12 +142,13 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
     if discretizer is None:
         return None
     if isinstance(discretizer, str) and discretizer in RULES:
-        # the coding of a cut that Weka's evaluators use; only MDLP codes cuts
+        # the coding of a cut that Weka's evaluators use; only MDLP codes cuts, and MDLP() otherwise
         return CutRule(discretizer, encoding="distinct")
     rule = getattr(discretizer, "cut_rule", None)
     if rule is not None and not isinstance(discretizer, type):
         return rule()  # type: ignore[no-any-return]
     raise ParameterError(
-        f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))}, a discretiser of "
-        "featly.preprocessing, or None for numbers that are levels already"
+        f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))} ('mdlp' is "
+        "MDLP(encoding='distinct')), a discretiser of featly.preprocessing such as MDLP(), or None "
+        "for numbers that are levels already"
     )

@@ -32,7 +32,7 @@ class CMIM(GreedyInformation):
         Columns that the search chooses one by one; the others follow by the last step.
         Columns to keep are not counted. `n_features_to_select` has no influence on the order.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser; see :class:`InformationGain`. None: whole numbers are levels
         as they are.

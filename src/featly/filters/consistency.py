@@ -62,7 +62,7 @@ class Consistency(CountingSelector):
         Seed of the random numbers.
         Used by "lvf" only.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are.
     schema : Schema, dict or None, default=None

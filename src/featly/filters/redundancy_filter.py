@@ -108,7 +108,7 @@ class RedundancyFilter(SubsetSelector):
     tree : {"largest", "smallest"}, default="largest"
         For "groups": whether the spanning tree has the largest sum of uncertainties or the least.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are. Used with
         information only.

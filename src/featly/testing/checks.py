@@ -213,7 +213,9 @@ def check_evidence(estimator: Any) -> None:
             "class": (table.y == "yes") + 1.0,
             "flat": np.full(n, 0.1),
         }
-        table = table.replace_columns(**added).select_columns(["zero", *table.names, "class", "flat"])
+        table = table.replace_columns(**added).select_columns(
+            ["zero", *table.names, "class", "flat"]
+        )
         fitted = _fit(estimator, table)
         evidence = dict(zip(table.names, fitted.evidence_.tolist(), strict=True))
         assert evidence["class"], "a column that equals the class has no evidence"
@@ -232,22 +234,28 @@ def check_evidence(estimator: Any) -> None:
 
 
 @_ranker_check
-def check_filler_warning(estimator: Any) -> None:
-    """One warning says how many of the selected columns are filler, those to keep left out."""
+def check_evidence_warning(estimator: Any) -> None:
+    """One warning says how many of the selected columns have no evidence, but for those to keep."""
     table = example(estimator)
-    table = table.replace_columns(flat=np.full(len(table.y), 0.1), zero=np.zeros(len(table.y)))
-    plain = _fit(estimator, table)
-    n_good, p = plain._n_before_filler(), len(table.names)
-    for keep, n_filler in (([], p - n_good), (["flat"], p - n_good - 1)):
-        for wanted, expected in ((p, n_filler), (max(n_good, 1), 0), (None, 0)):
+    n_rows, p = len(table.y), len(table.names) + 3
+    flat, zero, signal = np.full(n_rows, 0.1), np.zeros(n_rows), (table.y == "yes") + 1.0
+    table = table.replace_columns(flat=flat, zero=zero, signal=signal)
+    for keep in ([], ["flat"]):
+        for wanted in (p, None):
+            changed = clone(estimator).set_params(
+                n_features_to_select=wanted, schema={"keep": keep}
+            )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                changed = clone(estimator).set_params(n_features_to_select=wanted)
-                changed.set_params(schema={"keep": keep}).fit(_frame(table), table.y)
-            texts = [str(w.message) for w in caught if issubclass(w.category, NoEvidenceWarning)]
-            if keep == [] or wanted != max(n_good, 1):
-                assert len(texts) == (expected > 0), f"{len(texts)} warnings: {texts}"
-                assert all(text.startswith(f"{expected} of the {p}") for text in texts), texts
+                fitted = changed.fit(_frame(table), table.y)
+            texts = [str(w.message) for w in caught if w.category is NoEvidenceWarning]
+            n_filler = p - int(fitted.evidence_.sum()) - len(keep)
+            assert n_filler >= 2 - len(keep), "a constant column has evidence"
+            if wanted is None:
+                assert texts == [], "columns without evidence are selected by default"
+            else:
+                assert len(texts) == 1, f"{len(texts)} warnings about columns without evidence"
+                assert texts[0].startswith(f"{n_filler} of the {p} "), texts[0]
 
 
 # ---- invariances ----------------------------------------------------------------------------
@@ -663,7 +671,9 @@ def check_kinds_of_target(estimator: Any) -> None:
     values = rng.normal(size=n_rows) + (table.y == "yes")
     event = np.arange(n_rows) % 3 > 0
     whole = np.arange(n_rows) + 100
-    times = np.array(list(zip(event, np.exp(values), strict=True)), [("event", "?"), ("time", "f8")])
+    times = np.array(
+        list(zip(event, np.exp(values), strict=True)), [("event", "?"), ("time", "f8")]
+    )
     for kind, target in (("numbers", values), ("survival", times)):
         if kind in estimator._targets:
             fitted = clone(estimator).fit(frame, target)
