@@ -29,7 +29,8 @@ SHARED = {
     "ax": "Where to draw; None makes a new figure.",
     "cache": "Folder for packed columns and unfinished searches; the next fit goes on from there.",
     "device": 'Where to compute; "auto" takes a GPU if there is one and the table is large.',
-    "discretizer": 'How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").',
+    "discretizer": "How numbers become levels: a name, an instance, None; "
+    '"mdlp" is MDLP(encoding="distinct").',
     "max_steps": "Columns that the search chooses one by one; the others follow by the last step.",
     "memory_limit": 'Memory for a table on disk, such as "2GB"; None: a quarter of what is free.',
     "n_features_to_select": "How many columns ``transform`` keeps: a count, a fraction or a rule.",

@@ -100,8 +100,8 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
 def _shown_warnings() -> tuple[type[Warning], ...]:
     from featly.basics.errors import (
         ConvergenceWarning,
-        NoEvidenceWarning,
         LeakWarning,
+        NoEvidenceWarning,
         SchemaWarning,
         SlowWarning,
     )

@@ -75,8 +75,9 @@ class Outcome:
             return ""
         if n == 0:
             return f"none of the {count:,} columns has any evidence: all are filler"
-        others = "the other is" if count - n == 1 else f"the other {count - n:,} are"
-        return f"{n:,} of {count:,} columns {'has' if n == 1 else 'have'} any evidence; {others} filler"
+        have, others = "has" if n == 1 else "have", f"the other {count - n:,} are"
+        others = "the other is" if count - n == 1 else others
+        return f"{n:,} of {count:,} columns {have} any evidence; {others} filler"
 
     @property
     def selected_names(self) -> list[str]:

@@ -160,7 +160,7 @@ def rank_by_classes(
     ranking = Ranking(
         order=order,
         scores=scores,
-        evidence=evidence[:, done].any(axis=1),
+        evidence=np.asarray(evidence[:, done].any(axis=1)),
         attributes={
             "positions": positions,
             "problems": [parts[j].label for j in done],
