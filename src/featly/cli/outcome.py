@@ -37,7 +37,7 @@ class Outcome:
     positions : int array
         Positions of the selected columns, in the order of the file.
     n_with_evidence : int
-        How many columns have any evidence.
+        Number of columns that have any evidence.
     """
 
     def __init__(self, names: Sequence[str], fitted: Any, *, selected: bool) -> None:
@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def evidence_note(self) -> str:
-        """How many columns have any evidence; empty if all have."""
+        """Number of columns that have any evidence, in words; empty if all have."""
         n, count = self.n_with_evidence, len(self)
         if n == count:
             return ""
