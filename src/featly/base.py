@@ -638,8 +638,11 @@ class SubsetSelector(_Selector):
         self.order_ = np.asarray(selection.order, dtype=np.int64)
         self.support_ = np.zeros(problem.source.n_features, bool)
         self.support_[self.order_] = True
-        evidence = selection.evidence
-        self.evidence_ = np.ones(len(self.support_), bool) if evidence is None else evidence
+        if selection.evidence is None:  # the method chose what it has evidence for
+            self.evidence_ = self.support_.copy()
+            self.evidence_[problem.columns.keep] = False
+        else:
+            self.evidence_ = selection.evidence
         self._extra = list(selection.extra)
         for name, value in {**selection.extra, **selection.attributes}.items():
             setattr(self, f"{name}_", value)

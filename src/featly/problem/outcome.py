@@ -39,7 +39,8 @@ class Selection:
     """Result of a subset selector's computation.
 
     `order` are the chosen columns, in the order of their choice; `evidence`, `extra` and
-    `attributes` as in :class:`Ranking`. Without `evidence`, every column counts as having some.
+    `attributes` as in :class:`Ranking`. Without `evidence`, columns that were chosen without being
+    kept by the user have some, and the others have none.
     """
 
     order: np.ndarray
