@@ -53,8 +53,8 @@ def test_table_of_a_subset_selector():
     frame = pl.DataFrame({"noise": rng.normal(size=40), "signal": rng.normal(size=40) + 3 * y})
     chosen = Strong().fit(frame, y)
     assert chosen.table().rows() == [
-        ("signal", "continuous", True),
-        ("noise", "continuous", False),
+        ("signal", "continuous", True, True),
+        ("noise", "continuous", False, False),
     ]
     assert chosen.transform(frame).columns == ["signal"]
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from featly.basics.errors import (
     ConvergenceWarning,
     DataError,
+    NoEvidenceWarning,
     ParameterError,
     SchemaError,
     SchemaWarning,
@@ -81,6 +82,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     n_jobs: int | None
     classes_: AnyArray
     target_kind_: str
+    evidence_: BoolArray
     _columns: Columns
     _library: str | None
     _extra: list[str]
@@ -153,6 +155,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         problem = self._read(X, y, sample_weight)
         with single_threaded_blas():
             self._learn(problem)
+        self._warn_of_filler()
         return self
 
     def _forget(self) -> None:
@@ -326,6 +329,41 @@ class _Selector(SelectorMixin, BaseEstimator):
                 f"an order, or use a method that takes it: {suggestions}"
             )
 
+    # ---- evidence ---------------------------------------------------------------------------
+    def _claims_evidence(self) -> bool:
+        """Return whether to select a column is to say that it tells about the target."""
+        return True
+
+    def _filler(self) -> BoolArray:
+        """Return a mask of the columns without evidence that the user did not want kept."""
+        filler = ~self.evidence_
+        filler[self._columns.keep] = False
+        return filler
+
+    def _warn_of_filler(self) -> None:
+        """Warn of selected columns for which there is no evidence."""
+        support, filler = self._get_support_mask(), self._filler()
+        n_filler, n_selected = int((support & filler).sum()), int(support.sum())
+        if n_filler == 0 or not self._claims_evidence():
+            return
+        name, one = self._display_name(), n_filler == 1
+        if n_filler == len(filler) or not self.evidence_.any():
+            message = (
+                f"no column has any evidence: the {n_filler} that {name} selected "
+                f"{'is' if one else 'are'} filler; select none of them, or try another method"
+            )
+        else:
+            message = (
+                f"{n_filler} of the {n_selected} selected columns {'is' if one else 'are'} filler: "
+                f"{name} has no evidence that {'it tells' if one else 'they tell'} anything about "
+                f"the target; {self._filler_remedy()}"
+            )
+        warnings.warn(message, NoEvidenceWarning, stacklevel=3)  # the caller of fit
+
+    def _filler_remedy(self) -> str:
+        """Return what to do about filler, as the end of a warning."""
+        return "leave them out: table() marks them"
+
     # ---- output -----------------------------------------------------------------------------
     def transform(self, X: Any) -> Any:
         """Return only the selected columns of X.
@@ -459,8 +497,9 @@ class Ranker(_Selector):
     ----------
     order_ : int array of shape (n_features,)
         Columns from best to worst. It does not depend on `n_features_to_select`, which is a
-        count, a fraction, None for half, or a rule on the ranking: "rule-of-thumb",
-        "largest-gap", "two-variances" (see :func:`featly.measures.sizes.choose_size`).
+        count, a fraction, None for half or up to the first filler, or a rule on the ranking:
+        "rule-of-thumb", "largest-gap", "two-variances" (see
+        :func:`featly.measures.sizes.choose_size`).
     ranking_ : int array of shape (n_features,)
         Rank of every column, 1 is best.
     scores_ : float array of shape (n_features,)
@@ -469,6 +508,9 @@ class Ranker(_Selector):
     support_ : bool array of shape (n_features,)
         Mask of the first `n_features_to_select` columns of ``order_``. It follows that parameter
         without another fit.
+    evidence_ : bool array of shape (n_features,)
+        Whether the method has any evidence that the column tells something about the target. The
+        others are filler: they have a rank because every column has one.
     kinds_ : list of str
         Kind of every column.
     classes_ : array
@@ -522,7 +564,7 @@ class Ranker(_Selector):
         self._store_target(problem.target)
         self.order_ = ranking.order
         self.ranking_ = ranks_from_order(ranking.order) if ranking.ranks is None else ranking.ranks
-        self.scores_ = ranking.scores
+        self.scores_, self.evidence_ = ranking.scores, ranking.evidence
         self._extra = list(ranking.extra)
         for name, value in {**ranking.extra, **ranking.attributes}.items():
             setattr(self, f"{name}_", value)
@@ -540,9 +582,19 @@ class Ranker(_Selector):
             wanted = choose_size(None, wanted, scores=scores, n_features=len(self.order_))
             wanted = max(wanted, len(self._columns.keep))
         count = _resolve_n_features(wanted, len(self.order_), len(self._columns.keep))
+        if wanted is None:
+            count = max(1, min(count, self._n_before_filler()), len(self._columns.keep))
         mask = np.zeros(len(self.order_), bool)
         mask[self.order_[:count]] = True
         return mask
+
+    def _n_before_filler(self) -> int:
+        """Return how many columns come before the first filler."""
+        filler = self._filler()[self.order_]
+        return int(filler.argmax()) if filler.any() else len(filler)
+
+    def _filler_remedy(self) -> str:
+        return f"select at most {self._n_before_filler()}"
 
     @property
     def rankings_(self) -> dict[Any, np.ndarray]:
@@ -568,6 +620,7 @@ class Ranker(_Selector):
             "rank": self.ranking_[order],
             "score": self.scores_[order],
             "selected": self.support_[order],
+            "evidence": self.evidence_[order],
         }
         columns |= {name: getattr(self, f"{name}_")[order] for name in self._extra}
         return columns | self._list_columns()
@@ -632,6 +685,9 @@ class SubsetSelector(_Selector):
         The chosen columns, in the order of their choice.
     support_ : bool array of shape (n_features,)
         Mask of the chosen columns.
+    evidence_ : bool array of shape (n_features,)
+        Whether the method has any evidence that the column tells something about the target. A
+        chosen column without it is filler: a selection has at least one column.
     kinds_ : list of str
         Kind of every column.
     classes_ : array
@@ -659,6 +715,11 @@ class SubsetSelector(_Selector):
         self.order_ = np.asarray(selection.order, dtype=np.int64)
         self.support_ = np.zeros(problem.source.n_features, bool)
         self.support_[self.order_] = True
+        if selection.evidence is None:  # the method chose what it has evidence for
+            self.evidence_ = self.support_.copy()
+            self.evidence_[problem.columns.keep] = False
+        else:
+            self.evidence_ = selection.evidence
         self._extra = list(selection.extra)
         for name, value in {**selection.extra, **selection.attributes}.items():
             setattr(self, f"{name}_", value)
@@ -678,6 +739,7 @@ class SubsetSelector(_Selector):
             "feature": [names[f] for f in order],
             "kind": [kinds[f] for f in order],
             "selected": self.support_[order],
+            "evidence": self.evidence_[order],
         }
         return columns | {name: getattr(self, f"{name}_")[order] for name in self._extra}
 

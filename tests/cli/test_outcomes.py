@@ -17,7 +17,7 @@ def test_rank_prints_what_python_computes(featly, csv, frame):
     assert code == 0
     head, *rows = cells(out)
     table = SVMRFE().fit(frame.drop("ill"), frame["ill"]).table()
-    assert head == ["rank", "feature", "kind", "score", "round", "criterion"]
+    assert head == ["rank", "feature", "kind", "score", "evidence", "round", "criterion"]
     assert [row[1] for row in rows] == table["feature"].to_list()
     assert [float(row[3]) for row in rows] == table["score"].to_list()
     assert "60 rows, 5 columns; commas between the columns" in err

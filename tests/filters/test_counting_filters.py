@@ -11,6 +11,7 @@ from sklearn.metrics import mutual_info_score
 
 from featly import ChiSquared, GainRatio, InformationGain, SymmetricUncertainty
 from featly.basics.errors import DataError, ParameterError
+from featly.preprocessing import MDLP
 from tests.reference import counting
 
 FILTERS = (ChiSquared, InformationGain, GainRatio, SymmetricUncertainty)
@@ -172,6 +173,26 @@ def test_bad_input(method):
     for bad in ("drop", None, True):
         with pytest.raises(ParameterError, match=r"missing=.*'level'.*'spread'"):
             method(missing=bad).fit(X, y)
+
+
+@pytest.mark.parametrize("method", FILTERS)
+def test_the_name_mdlp_is_the_encoding_distinct_and_not_the_default_of_the_class(method):
+    flag = np.repeat([0.0, 1.0], 6)[:, None]
+    y = ["no"] * 5 + ["yes", "no"] + ["yes"] * 5
+    by_name, distinct, rows = (
+        method(discretizer=discretizer).fit(flag, y)
+        for discretizer in ("mdlp", MDLP(encoding="distinct"), MDLP())
+    )
+    assert by_name.scores_[0] == distinct.scores_[0] > 0 == rows.scores_[0]
+    assert by_name.evidence_.all()
+    assert not rows.evidence_.any()
+    assert (repr(MDLP()), repr(MDLP(n_jobs=2))) == (
+        "MDLP(encoding='rows')",
+        "MDLP(encoding='rows', n_jobs=2)",
+    )
+    assert repr(distinct.discretizer) == "MDLP(encoding='distinct')"
+    with pytest.raises(ParameterError, match=r"'mdlp' is MDLP\(encoding='distinct'\)"):
+        method(discretizer="MDLP").fit(flag, y)
 
 
 def test_more_levels_than_a_byte_and_than_two():

@@ -57,7 +57,7 @@ def test_every_chosen_column_is_predominant():
 def test_table_has_the_uncertainty():
     frame = pl.DataFrame({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]})
     table = FCBF(discretizer=None).fit(frame, [0, 0, 1, 1]).table()
-    assert table.columns == ["feature", "kind", "selected", "uncertainty"]
+    assert table.columns == ["feature", "kind", "selected", "evidence", "uncertainty"]
     assert table["uncertainty"].to_list() == [1.0, 0.0]
 
 

@@ -396,6 +396,7 @@ class FixedCriterion(Criterion):
 
     def __init__(self, values, digits):
         terms = SimpleNamespace(relevance=np.array(values), scale=1.0, digits=digits)
+        terms.conditional = np.zeros(0, np.int64)
         terms.varies, terms.condition_on = np.ones(len(values), bool), lambda column: None
         super().__init__(terms)
 

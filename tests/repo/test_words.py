@@ -29,7 +29,8 @@ SHARED = {
     "ax": "Where to draw; None makes a new figure.",
     "cache": "Folder for packed columns and unfinished searches; the next fit goes on from there.",
     "device": 'Where to compute; "auto" takes a GPU if there is one and the table is large.',
-    "discretizer": "How numbers become levels: a name, an instance, or None for whole numbers.",
+    "discretizer": "How numbers become levels: a name, an instance, None; "
+    '"mdlp" is MDLP(encoding="distinct").',
     "max_steps": "Columns that the search chooses one by one; the others follow by the last step.",
     "memory_limit": 'Memory for a table on disk, such as "2GB"; None: a quarter of what is free.',
     "n_features_to_select": "How many columns ``transform`` keeps: a count, a fraction or a rule.",
@@ -39,7 +40,10 @@ SHARED = {
     "verbose": "True shows a progress bar; a function is called with (done, total).",
 }
 # a parameter of the same name that means something else
-OWN = {("src/featly/wrappers/wrapper.py", "n_features_to_select")}
+OWN = {
+    ("src/featly/wrappers/wrapper.py", "n_features_to_select"),
+    ("src/featly/diagnostics/redundancy.py", "discretizer"),  # without classes, so without "mdlp"
+}
 SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n[^\n]+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
 PARAMETER = re.compile(r"^(\w+) : [^\n]*\n    ([^\n]+)", re.MULTILINE)
 

@@ -5,6 +5,7 @@ __all__ = [
     "DataError",
     "DeviceError",
     "LeakWarning",
+    "NoEvidenceWarning",
     "ParameterError",
     "SchemaError",
     "SchemaWarning",
@@ -76,6 +77,24 @@ class ConvergenceWarning(UserWarning):
 
 class LeakWarning(UserWarning):
     """Test rows may influence the model that is tested on them."""
+
+
+class NoEvidenceWarning(UserWarning):
+    """Some of the selected columns have no evidence; the message says how many to select at most.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from featly import InformationGain
+    >>> X = [[0, 5], [0, 5], [1, 5], [1, 5]]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     gain = InformationGain(discretizer=None, n_features_to_select=2).fit(X, [0, 0, 1, 1])
+    >>> print(caught[0].message)
+    1 of the 2 selected columns is filler: ...
+    >>> gain.evidence_.tolist()
+    [True, False]
+    """
 
 
 class SlowWarning(UserWarning):

@@ -98,9 +98,15 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
 
 
 def _shown_warnings() -> tuple[type[Warning], ...]:
-    from featly.basics.errors import ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
+    from featly.basics.errors import (
+        ConvergenceWarning,
+        LeakWarning,
+        NoEvidenceWarning,
+        SchemaWarning,
+        SlowWarning,
+    )
 
-    return ConvergenceWarning, LeakWarning, SchemaWarning, SlowWarning
+    return ConvergenceWarning, NoEvidenceWarning, LeakWarning, SchemaWarning, SlowWarning
 
 
 def _is_mistake(problem: Exception) -> bool:

@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,15 +118,40 @@ def _make_document(data: "LoadedData", name: str, ranker: Any) -> dict[str, Any]
 def _terminal_heads(
     outcome: "Outcome", ranker: Any, output: str | None
 ) -> tuple[list[str], list[str]]:
-    """Return column heads for a terminal, without those of many lists, and a note on these."""
+    """Return column heads for a terminal, without those of many lists, and notes."""
     from featly.cli.printing import is_output_terminal
 
-    lists = getattr(ranker, "problems_", [])
-    if len(lists) <= FEW_LISTS or not is_output_terminal():
+    if not is_output_terminal():
         return outcome.heads, []
-    location = "in the file" if output else "with --output or --json"
-    heads = [name for name in outcome.heads if name not in lists]
-    return heads, [f"the position in each of the {len(lists)} lists is {location}"]
+    notes = [outcome.evidence_note] if outcome.evidence_note else []
+    heads = [name for name in outcome.heads if notes or name != "evidence"]
+    lists = getattr(ranker, "problems_", [])
+    if len(lists) > FEW_LISTS:
+        location = "in the file" if output else "with --output or --json"
+        heads = [name for name in heads if name not in lists]
+        notes.append(f"the position in each of the {len(lists)} lists is {location}")
+    return heads, notes
+
+
+def _terminal_rows(outcome: "Outcome", count: int, heads: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Yield the first rows; on a terminal, the cells of "evidence" are words."""
+    from featly.cli.printing import is_output_terminal
+
+    rows = outcome.rows(count, heads)
+    if "evidence" not in heads or not is_output_terminal():
+        yield from rows
+        return
+    place = heads.index("evidence")
+    for row in rows:
+        yield (*row[:place], "yes" if row[place] else "none", *row[place + 1 :])
+
+
+def _report_filler(outcome: "Outcome", options: dict[str, Any]) -> None:
+    """Print on standard error how many columns have evidence, if no table on a terminal does."""
+    from featly.cli.printing import is_output_terminal, say
+
+    if outcome.evidence_note and not options["quiet"] and not is_output_terminal():
+        say(f"note: {outcome.evidence_note}", "yellow")
 
 
 def _save_ranking(document: dict[str, Any], outcome: "Outcome", path: str) -> None:
@@ -205,7 +231,8 @@ def rank(
     with load_data(options, by_blocks=True) as data:
         name, ranker, seconds = fit_method(data, options)
         outcome = Outcome(data.names, ranker, selected=False)
-        document = _make_document(data, name, ranker)
+        _report_filler(outcome, options)
+        document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}
         count = len(outcome)
         n_shown = (
             count if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
@@ -230,7 +257,8 @@ def rank(
         if count > n_shown:
             notes = [f"{count - n_shown:,} more; --top 0 shows all", *notes]
         title = f"{name} for {data.target} ({data.describe_target()})"
-        print_table(heads, outcome.rows(n_shown, heads), title=title, note="; ".join(notes))
+        rows = _terminal_rows(outcome, n_shown, heads)
+        print_table(heads, rows, title=title, note="; ".join(notes))
         change.report(options)
 
 
@@ -290,8 +318,9 @@ def select(
         _check_memory(data, requested_count, method)
         name, ranker, seconds = fit_method(data, options, requested_count)
         outcome = Outcome(data.names, ranker, selected=True)
+        _report_filler(outcome, options)
         positions = outcome.positions.tolist()
-        document = _make_document(data, name, ranker)
+        document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}
         change = compare_without_prior(
             data, name, ranker, options, len(positions), seconds, files=[ranking]
         )
@@ -308,8 +337,11 @@ def select(
         elif is_output_terminal() and output != "-":
             heads, _ = _terminal_heads(outcome, ranker, ranking)
             names = [word for word in heads if word != "selected"]
-            rows = outcome.rows(min(SHOWN, len(positions)), names)  # the selected ones come first
+            n_shown = min(SHOWN, len(positions))
+            rows = _terminal_rows(outcome, n_shown, names)  # the selected ones come first
             notes = [] if output else ["--output FILE writes the table with these columns"]
+            if outcome.evidence_note:
+                notes = [outcome.evidence_note, *notes]
             if len(positions) > SHOWN:
                 notes = [f"{len(positions) - SHOWN:,} more", *notes]
             print_table(names, rows, title=f"selected by {name}", note="; ".join(notes))

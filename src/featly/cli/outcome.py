@@ -36,6 +36,8 @@ class Outcome:
         Names of the columns of this table.
     positions : int array
         Positions of the selected columns, in the order of the file.
+    n_with_evidence : int
+        Number of columns that have any evidence.
     """
 
     def __init__(self, names: Sequence[str], fitted: Any, *, selected: bool) -> None:
@@ -48,6 +50,8 @@ class Outcome:
         self._by_column: dict[str, Any] = {"score": fitted.scores_} if ranker else {}
         if selected:
             self._by_column["selected"] = support
+        self._by_column["evidence"] = evidence = fitted.evidence_
+        self.n_with_evidence = int(evidence.sum())
         self._by_column |= {name: getattr(fitted, f"{name}_") for name in fitted._extra}
         self._in_order = fitted._list_columns() if ranker else {}
         ranks = ["rank"] if ranker else []
@@ -62,6 +66,18 @@ class Outcome:
 
     def __len__(self) -> int:
         return len(self._order)
+
+    @property
+    def evidence_note(self) -> str:
+        """Number of columns that have any evidence, in words; empty if all have."""
+        n, count = self.n_with_evidence, len(self)
+        if n == count:
+            return ""
+        if n == 0:
+            return f"none of the {count:,} columns has any evidence: all are filler"
+        have, others = "has" if n == 1 else "have", f"the other {count - n:,} are"
+        others = "the other is" if count - n == 1 else others
+        return f"{n:,} of {count:,} columns {have} any evidence; {others} filler"
 
     @property
     def selected_names(self) -> list[str]:

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
-from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.combine.parts import Part
 from featly.combine.rankings import check_rule, combine_rankings
 from featly.core.ranking.ordering import best_first, round_scores
@@ -105,23 +105,26 @@ def rank_parts(
     # raise errors before the work
     n_first = check_rule(method, max(1, p - len(keep)), len(parts), k=k, tie_sd=tie_sd)
     positions = np.empty((p, len(parts)), order="F")
+    has_evidence = np.zeros((p, len(parts)), bool, order="F")
     last_order = np.empty(0, np.int64)
 
     def note_positions(j: int, part_ranker: Any, ranking: Ranking) -> None:
         nonlocal last_order
         last_order = ranking.order
         positions[:, j] = _positions(ranking, keep, greedy=part_ranker._is_greedy())
+        has_evidence[:, j] = ranking.evidence
 
     work = _rank_each(ranker, problem, parts, note_positions, n_jobs=n_jobs, verbose=verbose)
     stopped = work.stopped
     if len(work.done) < len(parts):
         positions = np.asfortranarray(positions[:, work.done])
+    evidence = has_evidence.any(axis=1)  # parts that were not ranked have none
     options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
     try:
-        combined = _combine(positions, keep, method, **options)
+        combined = _combine(positions, keep, evidence, method, **options)
     except KeyboardInterrupt:  # combine the lists by a rule that takes no time
         stopped = True
-        combined = _combine(positions, keep, "average-sd")
+        combined = _combine(positions, keep, evidence, "average-sd")
     if len(parts) == 1:  # columns that tie stay as its ranker puts them
         combined = replace(combined, order=last_order)
     ranking = replace(
@@ -372,14 +375,17 @@ def _merge_warnings(part_warnings: Sequence[tuple[str, str | None]]) -> str | No
 
 
 # ---- lists of all columns ------------------------------------------------------------------------
-def _combine(positions: FloatArray, keep: AnyArray, method: str, **options: Any) -> Ranking:
+def _combine(
+    positions: FloatArray, keep: AnyArray, evidence: BoolArray, method: str, **options: Any
+) -> Ranking:
     """Combine lists by a rule; columns to keep come first, by their mean position."""
     free = np.setdiff1d(np.arange(len(positions)), keep)
     mean = positions.mean(axis=1)
     front = keep[best_first(-mean[keep])]
     scores = np.zeros(len(positions))
     if len(free) == 0:
-        return Ranking(front, scores, attributes={"n_ties": len(front)}, tie_keys=(mean,))
+        ties = {"n_ties": len(front)}
+        return Ranking(front, scores, evidence, attributes=ties, tie_keys=(mean,))
     combined = combine_rankings(positions[free] - len(keep), method, p_values=False, **options)
     scores[free] = combined.scores
     scores[keep] = combined.scores.max()
@@ -389,6 +395,7 @@ def _combine(positions: FloatArray, keep: AnyArray, method: str, **options: Any)
     return Ranking(
         np.concatenate([front, free[combined.order]]),
         scores,
+        evidence,
         attributes={"n_ties": combined.ties},
         tie_keys=tuple(tie_keys),
     )
@@ -417,7 +424,16 @@ class _Block:
 def _restore_columns(problem: Problem, block: _Block) -> Ranking:
     """Return the ranking of a block of all columns as that of the table."""
     assert len(block.columns) == problem.source.n_features
-    return Ranking(block.ranking.order, block.ranking.scores, tie_keys=block.ranking.tie_keys)
+    ranking = block.ranking
+    return Ranking(ranking.order, ranking.scores, ranking.evidence, tie_keys=ranking.tie_keys)
+
+
+def _join_evidence(n_features: int, blocks: Sequence[_Block]) -> BoolArray:
+    """Return whether any block, or the final, has evidence for a column."""
+    evidence = np.zeros(n_features, bool)
+    for block in blocks:
+        evidence[block.columns] |= block.ranking.evidence
+    return evidence
 
 
 def _merge_by_score(problem: Problem, blocks: Sequence[_Block]) -> Ranking:
@@ -425,7 +441,8 @@ def _merge_by_score(problem: Problem, blocks: Sequence[_Block]) -> Ranking:
     scores = np.full(problem.source.n_features, -np.inf)
     for block in blocks:
         scores[block.columns] = block.ranking.scores
-    return Ranking(problem.preference.put_keep_first(best_first(scores)), scores)
+    evidence = _join_evidence(len(scores), blocks)
+    return Ranking(problem.preference.put_keep_first(best_first(scores)), scores, evidence)
 
 
 def _find_finalists(problem: Problem, blocks: Sequence[_Block], n_best: int) -> IntArray:
@@ -461,11 +478,12 @@ def _merge_by_final(problem: Problem, blocks: Sequence[_Block], final: _Block | 
     if final is None:
         scores = -place
         order = problem.preference.put_keep_first(best_first(scores))
-        return Ranking(order, scores)
+        return Ranking(order, scores, _join_evidence(p, blocks))
     scores = final.ranking.scores.min() - place
     scores[final.columns] = final.ranking.scores
     others = np.setdiff1d(np.arange(p), final.columns)
     order = np.concatenate([final.columns[final.ranking.order], others[best_first(-place[others])]])
     place += len(final.columns)
     place[final.columns] = final.positions
-    return Ranking(order, scores, tie_keys=(place,))
+    evidence = _join_evidence(p, [*blocks, final])
+    return Ranking(order, scores, evidence, tie_keys=(place,))

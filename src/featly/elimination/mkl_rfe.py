@@ -47,8 +47,8 @@ class MKLRFE(Weighted, Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances". The ranking does not
-        depend on it: elimination always goes to the end.
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        The ranking does not depend on it: elimination always goes to the end.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one),
         a count, a falling list of sizes to pass through, or a function from the number that
@@ -243,6 +243,7 @@ class MKLRFE(Weighted, Ranker):
         ranking = Ranking(
             order=elimination.order,
             scores=elimination.round + elimination.share,
+            evidence=elimination.evidence,
             extra={"round": elimination.round, "criterion": elimination.criterion},
             attributes={
                 "duality_gap": duality_gaps,

@@ -53,6 +53,8 @@ class Elimination:
         The importance of the column in that round.
     totals : list of float
         The sum of the importances of all columns in every round, negative ones left out.
+    evidence : bool array
+        Whether the column had an importance above 0 in any round.
     interrupted : bool
         Whether Ctrl-C ended it early; the columns that remain are then ordered by their last
         importance.
@@ -62,6 +64,7 @@ class Elimination:
     round: np.ndarray
     criterion: np.ndarray
     totals: list[float]
+    evidence: np.ndarray
     interrupted: bool = False
 
     @property
@@ -98,6 +101,7 @@ def build_elimination_ranking(
     ranking = Ranking(
         order=elimination.order,
         scores=elimination.round + elimination.share,
+        evidence=elimination.evidence,
         extra={"round": elimination.round, "criterion": elimination.criterion},
         attributes={"duality_gap": duality_gaps, "interrupted": elimination.interrupted},
         warning=warning,
@@ -185,6 +189,7 @@ def eliminate(
         round=np.zeros(n_features, np.int32),
         criterion=np.zeros(n_features),
         totals=[],
+        evidence=np.zeros(n_features, bool),
     )
     remaining = np.arange(n_features)
     importances = np.zeros(n_features)
@@ -192,6 +197,7 @@ def eliminate(
     try:
         while len(remaining):
             importances = machine.criterion()
+            elimination.evidence[remaining] |= importances > 0
             count = schedule(len(remaining), step, fine_below)
             free = np.flatnonzero(~is_kept[remaining]) if has_kept else ()
             if len(free) == 0:

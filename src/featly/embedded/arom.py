@@ -53,7 +53,7 @@ class AROM(Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     norm : {1, 2}, default=2
         The norm of the machine. 2 is a support vector machine and ranks all columns. 1 is a linear
         program, which follows the objective exactly. After its first step about as many columns as
@@ -252,6 +252,7 @@ class AROM(Ranker):
         ranking = Ranking(
             order=problem.preference.put_keep_first(order),
             scores=scores,
+            evidence=scores > 0,
             extra={"iterations": solution.survived, "log_weight": solution.log_weights},
             attributes={
                 "n_iter": len(solution.path),

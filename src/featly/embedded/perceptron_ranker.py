@@ -50,7 +50,7 @@ class PerceptronRanker(Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     max_epochs : int, default=1000
         Largest number of passes over the rows.
     schema : Schema, dict or None, default=None

@@ -213,7 +213,7 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
     if discretizer is None:
         return None
     if isinstance(discretizer, str) and discretizer in RULES:
-        # the coding of a cut that Weka's evaluators use; only MDLP codes cuts
+        # the coding of a cut that Weka's evaluators use; only MDLP codes cuts, and MDLP() otherwise
         return CutRule(discretizer, encoding="distinct")
     is_frozen = isinstance(discretizer, FrozenEstimator)
     rule = getattr(discretizer.estimator if is_frozen else discretizer, "cut_rule", None)
@@ -224,8 +224,9 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
             )
         return rule()  # type: ignore[no-any-return]
     raise ParameterError(
-        f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))}, a discretiser of "
-        "featly.preprocessing, one that is fitted and frozen by sklearn's FrozenEstimator, or None "
+        f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))} ('mdlp' is "
+        "MDLP(encoding='distinct')), a discretiser of featly.preprocessing such as MDLP(), one that "
+        "is fitted and frozen by sklearn's FrozenEstimator, or None "
         "for numbers that are levels already"
     )
 

@@ -196,6 +196,7 @@ def _build_ranking(
     ranking = Ranking(
         order=search_result.order,
         scores=scores,
+        evidence=search_result.evidence,
         extra={
             "criterion": search_result.criterion,
             "relevance": relevance,

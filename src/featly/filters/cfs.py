@@ -50,7 +50,7 @@ class CFS(CountingSelector):
         class: each whose uncertainty with the class is at least that with every column chosen so
         far (Weka's default).
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are.
     missing : {"level", "spread"}, default="level"
@@ -184,6 +184,7 @@ class CFS(CountingSelector):
     ) -> Selection:
         return Selection(
             order,
+            evidence=with_class > 0,
             extra={"uncertainty": with_class},
             attributes={
                 "merit": search_result.merit,

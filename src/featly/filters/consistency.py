@@ -62,7 +62,7 @@ class Consistency(CountingSelector):
         Seed of the random numbers.
         Used by "lvf" only.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are.
     schema : Schema, dict or None, default=None
@@ -170,7 +170,8 @@ class Consistency(CountingSelector):
         codes, keep = self._codes(problem), problem.preference.keep
         y, n_groups = problem.target.groups()
         with_class = uncertainty(codes, y + 1, n_groups)
-        features = np.union1d(_varying_columns(codes), keep).astype(np.int64)
+        varies = _find_varying(codes)
+        features = np.union1d(np.flatnonzero(varies), keep).astype(np.int64)
         if len(features) == 0:
             features = np.array([0])
         allowed = int(np.floor(self.threshold * len(y) + 1e-9))
@@ -179,13 +180,19 @@ class Consistency(CountingSelector):
         with progress_bar(self.verbose, "Consistency", "steps") as progress:
             search_result = self._search(measure, start, falling(with_class[features]), progress)
         inconsistent = measure.groups(search_result.subset, exactly=True).inconsistent
+        chosen = features[list(search_result.subset)]
+        empty = inconsistent == measure.groups(()).inconsistent
+        evidence = with_class > 0
+        if not empty:  # the chosen columns tell something together
+            evidence[chosen] = varies[chosen]
         selection = Selection(
-            features[list(search_result.subset)],
+            chosen,
+            evidence=evidence,
             extra={"uncertainty": with_class},
             attributes={
                 "rate": inconsistent / len(y),
                 "n_evaluated": search_result.n_evaluated,
-                "empty": inconsistent == measure.groups(()).inconsistent,
+                "empty": empty,
             },
         )
         if search_result.interrupted:
@@ -296,12 +303,12 @@ def las_vegas(
     return SubsetSearchResult(subset, measure.merit(subset), tried, (), stopped)
 
 
-def _varying_columns(codes: Codes) -> IntArray:
-    """Return the columns of more than one value, a missing one included."""
+def _find_varying(codes: Codes) -> BoolArray:
+    """Return a mask of the columns of more than one value, a missing one included."""
 
-    def find_varying(block: tuple[int, int]) -> BoolArray:
+    def compare_values(block: tuple[int, int]) -> BoolArray:
         columns = codes.block(*block)
         return np.asarray((columns != columns[:, :1]).any(axis=1))
 
     blocks = split(codes.n_features, BLOCK)
-    return np.flatnonzero(np.concatenate(run_blocks(find_varying, blocks, codes.n_jobs)))
+    return np.concatenate(run_blocks(compare_values, blocks, codes.n_jobs))

@@ -26,12 +26,12 @@ class DISR(GreedyInformation):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     max_steps : int, default=100
         Columns that the search chooses one by one; the others follow by the last step.
         Columns to keep are not counted. `n_features_to_select` has no influence on the order.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser; see :class:`InformationGain`. None: whole numbers are levels
         as they are.

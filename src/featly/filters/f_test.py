@@ -53,7 +53,7 @@ class FTest(Additive):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
         `keep` and `costs` are used. `prior` is not: it does not enter a p-value.

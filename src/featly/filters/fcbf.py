@@ -38,7 +38,7 @@ class FCBF(CountingSelector):
     threshold : float, default=0.0
         From 0 to below 1. Columns whose uncertainty with the class is not above it are left out.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are.
     missing : {"level", "spread"}, default="level"
@@ -130,6 +130,7 @@ class FCBF(CountingSelector):
         )
         return Selection(
             chosen,
+            evidence=with_class > 0,
             extra={"uncertainty": with_class},
             attributes={"redundant_to": redundant_to, "empty": empty},
         )

@@ -24,11 +24,11 @@ class InformationGain(CountingFilter):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
-        Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes;
-        ``MDLP(encoding="distinct")``), "pkid", "equal-frequency" or "equal-width" (ten bins; an
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
+        Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes),
+        "pkid", "equal-frequency" or "equal-width" (ten bins; an
         instance such as ``EqualWidth(n_bins=5)`` for others). None: numbers are levels as they are;
         they must be whole and of at most 65,534 different values.
     missing : {"level", "spread"}, default="level"

@@ -38,7 +38,7 @@ class Interact(CountingSelector):
         Above 0 and below 1; a column that contributes nothing is always removed. The default is
         that of the authors. Contributions are multiples of 1 / n_rows.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are.
     missing : {"level", "spread"}, default="level"
@@ -134,6 +134,7 @@ class Interact(CountingSelector):
         contribution[order] = lost / len(y)
         return Selection(
             order[stays],
+            evidence=(with_class > 0) | (contribution > 0),
             extra={"uncertainty": with_class, "contribution": contribution},
             attributes={"rate": inconsistent / len(y), "empty": empty},
         )

@@ -63,7 +63,7 @@ class MonotoneDependence(Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     trade_off : float, default=1.0
         :math:`\lambda`, at least 0. With 0, columns are ranked by relevance alone, in one pass and
         without a search.
@@ -302,6 +302,7 @@ class _Search:
         return Ranking(
             order=np.concatenate([np.array(self.chosen, np.int64), unchosen]),
             scores=scores,
+            evidence=self.relevance > 0,
             extra={"relevance": self.relevance, "redundancy": self.redundancy},
             attributes={"interrupted": stopped},
         )

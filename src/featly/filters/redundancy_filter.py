@@ -108,7 +108,7 @@ class RedundancyFilter(SubsetSelector):
     tree : {"largest", "smallest"}, default="largest"
         For "groups": whether the spanning tree has the largest sum of uncertainties or the least.
     discretizer : str, discretiser or None, default="mdlp"
-        How numbers become levels: a name, an instance, or None for whole numbers.
+        How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
         an instance of a discretiser. None: whole numbers are levels as they are. Used with
         information only.
@@ -270,6 +270,9 @@ class RedundancyFilter(SubsetSelector):
         columns = super()._table_columns()
         return columns | {"covered_by": columns["covered_by"].tolist()}  # text in any library
 
+    def _claims_evidence(self) -> bool:
+        return self.rule == "groups"  # "greedy" leaves out what is redundant, nothing else
+
     # ---- the computation --------------------------------------------------------------------
     def _select(self, problem: Problem) -> Selection:
         codes = None
@@ -402,6 +405,7 @@ def _build_selection(
     done = order[:decided]
     selection = Selection(
         done[redundant_to[done] < 0],
+        evidence=relevance > 0,
         extra={
             "relevance": relevance,
             "redundancy": value,
@@ -446,6 +450,7 @@ def _representatives(
             )[:, 0]
     return Selection(
         ordered[chosen[ordered]],
+        evidence=with_class > 0,
         extra={
             "relevance": with_class,
             "redundancy": value,

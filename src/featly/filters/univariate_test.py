@@ -49,7 +49,7 @@ class UnivariateTest(Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     continuous : {"welch", "student", "f", "kruskal-wallis"}, default="welch"
         The test of continuous columns. "welch": Welch's t, with more than two classes Welch's
         analysis of variance; classes may differ in their variance. Where it is not defined (a

@@ -36,6 +36,9 @@ class MDLP(Discretiser):
     equally good ones is taken. Cut points are those of Weka's supervised Discretize, with
     ``encoding="distinct"`` those of its option ``-E``.
 
+    ``MDLP()`` and ``discretizer="mdlp"`` of a filter cut differently where values repeat: the name
+    stands for ``MDLP(encoding="distinct")``. To tell them apart, an instance shows its encoding.
+
     Entropies are compared as whole numbers, so neither the order of the rows nor the names of the
     classes matter.
 
@@ -45,8 +48,7 @@ class MDLP(Discretiser):
         How a cut is coded in the description. "rows": as one of :math:`|S| - 1` positions, as in
         Fayyad and Irani and in Weka's Discretize. "distinct": as one of the positions between the
         different values of S, which are fewer if values repeat, so more cuts are made. Weka's
-        evaluators of attributes and subsets use it (``-E``), and so do featly's filters with
-        ``discretizer="mdlp"``.
+        evaluators of attributes and subsets use it (``-E``), and so does ``discretizer="mdlp"``.
     missing : {"level", "spread"}, default="level"
         How missing values are coded. "level": every column has a last level "missing", even if the
         training rows have no missing values, so that those of new rows have a level. "spread": they
@@ -95,6 +97,11 @@ class MDLP(Discretiser):
     >>> mdlp.cuts_[0]
     array([54.5])
 
+    The name "mdlp" given to a filter is the other encoding:
+
+    >>> MDLP(), MDLP(encoding="distinct")
+    (MDLP(encoding='rows'), MDLP(encoding='distinct'))
+
     An array becomes numbers of intervals:
 
     >>> MDLP().fit_transform([[1.0], [2.0], [8.0], [9.0], [None]], [0, 0, 1, 1, 1]).ravel()
@@ -121,6 +128,14 @@ class MDLP(Discretiser):
         CutRule
         """
         return CutRule("mdlp", encoding=self.encoding)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
+        if "encoding=" in text:
+            return text
+        name, _, others = text.partition("(")  # scikit-learn leaves out what is the default
+        separator = "" if others == ")" else ", "
+        return f"{name}(encoding={self.encoding!r}{separator}{others}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

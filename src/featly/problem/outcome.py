@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.typing import FloatArray
+from featly.basics.typing import BoolArray, FloatArray
 from featly.core.ranking.ordering import best_first
 from featly.core.ranking.preference import Preference
 
@@ -20,11 +20,13 @@ class Ranking:
     become fitted attributes only. Names are without the trailing underscore. `warning` is the text
     of a ConvergenceWarning about an incomplete computation. Columns are tied if all of `tie_keys`
     are equal; these are the scores by default. `ranks` is the rank of every column, from 1, where
-    that is known.
+    that is known. `evidence` is a mask of the columns for which the method has any evidence that
+    they tell something about the target; the others are filler.
     """
 
     order: np.ndarray
     scores: np.ndarray
+    evidence: BoolArray
     extra: dict[str, np.ndarray] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
     warning: str | None = None
@@ -36,11 +38,13 @@ class Ranking:
 class Selection:
     """Result of a subset selector's computation.
 
-    `order` are the chosen columns, in the order of their choice; `extra` and `attributes` as in
-    :class:`Ranking`.
+    `order` are the chosen columns, in the order of their choice; `evidence`, `extra` and
+    `attributes` as in :class:`Ranking`. Without `evidence`, columns that were chosen without being
+    kept by the user have some, and the others have none.
     """
 
     order: np.ndarray
+    evidence: BoolArray | None = None
     extra: dict[str, np.ndarray] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
 
@@ -55,6 +59,8 @@ def rank_by_merit(
     shown: bool = False,
 ) -> Ranking:
     """Rank columns by their merit and what the user prefers, the columns to keep first.
+
+    A column of merit 0 or less has no evidence, whatever the user prefers.
 
     Columns of equal score go by `tie_break`, then by position.
     With `shown`, the merit is the attribute `relevance_`; where a preference changes it, also a
@@ -72,6 +78,7 @@ def rank_by_merit(
     return Ranking(
         order=preference.put_keep_first(order),
         scores=scores,
+        evidence=merit > 0,
         extra=extra,
         attributes=attributes,
         tie_keys=tie_keys,

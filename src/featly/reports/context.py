@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.typing import IntArray
+from featly.basics.typing import BoolArray, IntArray
 from featly.study import Dataset, Results, Study
 from featly.table.schema import Schema
 
@@ -109,6 +109,12 @@ class Evidence:
         """Return the best columns of a method, or all that it chose itself."""
         order = order_of(self.fitted[method])
         return order if len(order) < self.data.n_features else order[:size]
+
+    @cached_property
+    def filler(self) -> BoolArray:
+        """Mask of the columns for which the method has no evidence; none, if it does not tell."""
+        evidence = getattr(self.fitted_main, "evidence_", None)
+        return np.zeros(self.data.n_features, bool) if evidence is None else ~evidence
 
     @cached_property
     def orders(self) -> list[IntArray]:

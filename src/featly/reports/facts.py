@@ -33,6 +33,7 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         "headline": _headline(evidence),
         "signature": [evidence.names[column] for column in evidence.signature_columns.tolist()],
         "features": feature_facts(evidence),
+        "filler": int(evidence.filler.sum()),
         "near_misses": near_misses(evidence),
         "comparison": _comparison(evidence),
         "curves": _curves(evidence),
@@ -82,7 +83,11 @@ def _missing(data: Dataset) -> int:
 
 def _warnings(evidence: Evidence, counts: IntArray) -> list[str]:
     """Return what looks wrong, most serious first."""
-    warnings = list(evidence.warnings)
+    filler = evidence.filler
+    warnings = words.about_filler(
+        int(filler[evidence.signature_columns].sum()), len(evidence.signature_columns)
+    )
+    warnings += evidence.warnings
     if evidence.advice is not None:
         warnings += [text for text in evidence.advice.warnings if text not in warnings]
     warnings += words.about_classes(evidence.classes, counts.tolist())

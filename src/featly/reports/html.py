@@ -55,6 +55,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
         style=Markup(_read_page_file("style.css")),
         script=Markup(_read_page_file("page.js")),
         done=words.describe_protocol(facts),
+        evidence=words.evidence_sentence(facts),
         drawn=show,
         cards=cards,
         smaller=smaller,
@@ -170,5 +171,6 @@ def whole_ranking(evidence: Evidence, facts: dict[str, Any]) -> "pl.DataFrame":
         "score": None if scores is None else np.asarray(scores, dtype=np.float64)[order],
         "chosen": evidence.times_chosen[order] / n_splits,
         "selected": np.arange(len(order)) < len(facts["signature"]),
+        "evidence": ~evidence.filler[order],
     }
     return pl.DataFrame({name: values for name, values in columns.items() if values is not None})

@@ -26,6 +26,7 @@ def markdown(facts: dict[str, Any], figures: list[Figure], folder: str) -> str:
         _misses(facts),
         *_figures(figures, "signature", folder),
         "## The ranking",
+        escape(words.evidence_sentence(facts)),
         _ranking(facts),
         *_figures(figures, "ranking", folder),
         "## Compared with other methods",
@@ -79,12 +80,17 @@ def _signature(facts: dict[str, Any]) -> str:
             for alternative in row.get("alternatives", ())
         ]
         rows.append(
-            (row["rank"], row["name"], row["kind"], f"{row['frequency']:.0%}",
+            (row["rank"], _mark_filler(row), row["kind"], f"{row['frequency']:.0%}",
              _format_p(row["q_value"]), row.get("words", ""), ", ".join(alternatives))
         )  # fmt: skip
     head = ("rank", "column", "kind", "chosen in splits", "q alone", "how the classes differ",
             "says much the same")  # fmt: skip
     return _table(head, rows)
+
+
+def _mark_filler(row: dict[str, Any]) -> str:
+    """Return the name of a column, and whether there is no evidence for it."""
+    return f"{row['name']} (no evidence)" if row["filler"] else str(row["name"])
 
 
 def _misses(facts: dict[str, Any]) -> str:
@@ -99,7 +105,7 @@ def _misses(facts: dict[str, Any]) -> str:
 
 def _ranking(facts: dict[str, Any]) -> str:
     rows = [
-        (row["rank"], row["name"], row["kind"],
+        (row["rank"], _mark_filler(row), row["kind"],
          "–" if row["score"] is None else number(row["score"]),
          f"{row['frequency']:.0%}", _format_p(row["p_value"]), _format_p(row["q_value"]))
         for row in facts["features"]

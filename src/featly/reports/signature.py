@@ -48,6 +48,7 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
                 "rank": k + 1,
                 "score": None if scores is None else float(scores[position]),
                 "selected": position in inside,
+                "filler": bool(evidence.filler[position]),
                 "frequency": float(frequency[k]),
                 "ranks": None if ranks is None else [int(r) for r in ranks[:, k]],
                 "p_value": tests["p"][k],

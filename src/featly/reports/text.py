@@ -9,9 +9,11 @@ __all__ = [
     "METRICS_IN_WORDS",
     "about_classes",
     "about_columns",
+    "about_filler",
     "amount",
     "answers",
     "describe_protocol",
+    "evidence_sentence",
     "rate",
     "summary",
 ]
@@ -244,6 +246,19 @@ def _describe_splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
     return f"Judged by {text}.{groups} Seed {protocol['seed']}."
 
 
+def evidence_sentence(facts: dict[str, Any]) -> str:
+    """Return how many columns the method has any evidence for; empty if it has for all."""
+    n_columns, n_filler = facts["data"]["columns"], facts["filler"]
+    if n_filler == 0:
+        return ""
+    n_evident = n_columns - n_filler
+    have = "has" if n_evident == 1 else "have"
+    return (
+        f"{n_evident:,} of {n_columns:,} columns {have} any evidence; the others are filler: "
+        f"{facts['method']['name']} ranks them because every column has a rank."
+    )
+
+
 # ---- warnings ------------------------------------------------------------------------------------
 def about_classes(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
     """Return warnings about classes with few rows, and about uneven classes."""
@@ -260,6 +275,17 @@ def about_classes(classes: Sequence[str], counts: Sequence[int]) -> list[str]:
             "little here, the balanced rate more"
         )
     return warnings
+
+
+def about_filler(n_filler: int, n_selected: int) -> list[str]:
+    """Return a warning about columns of the signature without evidence."""
+    if n_filler == 0:
+        return []
+    verb, pronoun = ("is", "it tells") if n_filler == 1 else ("are", "they tell")
+    return [
+        f"{n_filler:,} of the {amount(n_selected, 'column')} of the signature {verb} filler: the "
+        f"method has no evidence that {pronoun} anything about the classes"
+    ]
 
 
 def about_columns(suspect: SuspectColumns) -> list[str]:

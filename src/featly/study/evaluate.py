@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError, NoEvidenceWarning, ParameterError
 from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import confusion_matrix
 from featly.preprocessing import Filler
@@ -234,7 +234,9 @@ def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Pr
         method.set_params(schema=dataset.declare_classes(schema))
     if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
         method.set_params(n_jobs=1)
-    method.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoEvidenceWarning)  # studies choose how many to select
+        method.fit(X, y)
     return method
 
 

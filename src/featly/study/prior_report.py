@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.errors import DataError, NoEvidenceWarning, ParameterError, SchemaError
 from featly.basics.progress import TimedProgress
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.measures.corrected_t import check_fraction
@@ -277,6 +277,7 @@ def _fit_on_all_rows(
         X = Filler(columns=data.columns_with_missing).fit_transform(X)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", NoEvidenceWarning)  # nothing is selected here
         try:
             fitted = {
                 name: method.set_params(schema=data.declare_classes(method.schema)).fit(X, data.y)

@@ -135,7 +135,7 @@ class Tuned(BaseEstimator):
         if "schema" in method.get_params(deep=False):
             method.set_params(schema=data.declare_classes(method.schema))
         self.method_: Any = method.fit(X, y)
-        for attribute in ("order_", "ranking_", "scores_", "support_"):
+        for attribute in ("order_", "ranking_", "scores_", "support_", "evidence_"):
             if hasattr(self.method_, attribute):
                 setattr(self, attribute, getattr(self.method_, attribute))
         return self

@@ -15,7 +15,13 @@ import numpy as np
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.basics.errors import ConvergenceWarning, DataError, SchemaError, SchemaWarning
+from featly.basics.errors import (
+    ConvergenceWarning,
+    DataError,
+    NoEvidenceWarning,
+    SchemaError,
+    SchemaWarning,
+)
 from featly.core.ranking.ordering import round_scores
 from featly.registry import METHODS
 from featly.table.schema import Schema
@@ -148,13 +154,17 @@ def check_ranking_is_consistent(estimator: Any) -> None:
     assert np.isfinite(scores).all()
     assert (np.diff(scores) <= 1e-9 * np.abs(scores[:-1])).all(), "scores_ do not fall with rank"
     frame = fitted.table()
-    assert list(frame.columns[:5]) == ["feature", "kind", "rank", "score", "selected"]
+    heads = ["feature", "kind", "rank", "score", "selected", "evidence"]
+    assert list(frame.columns[:6]) == heads
     assert list(frame["feature"]) == _names(fitted, table)
     assert list(frame["rank"]) == list(range(1, p + 1))
     kinds = dict(zip(frame["feature"], frame["kind"], strict=True))
     for name in table.names:
         assert (kinds[name] == "categorical") == (name in table.categorical)
-    assert sum(frame["selected"]) == fitted.support_.sum() == p // 2
+    assert list(frame["evidence"]) == fitted.evidence_[fitted.order_].tolist()
+    filler = np.flatnonzero(~fitted.evidence_[fitted.order_])
+    half = max(1, min([p // 2, *filler[:1].tolist()]))
+    assert sum(frame["selected"]) == fitted.support_.sum() == half
 
 
 @_check
@@ -205,6 +215,64 @@ def check_fit_twice(estimator: Any) -> None:
     if isinstance(estimator, Ranker):
         assert second.scores_.tobytes() == first.scores_.tobytes(), "the second fit differs in bits"
     assert vars(first).keys() == vars(second).keys(), "something of the first fit is left"
+
+
+@_check
+def check_evidence(estimator: Any) -> None:
+    """A constant column has no evidence, one that equals the class has, and it comes before."""
+    for n_rows, seed in ((60, 0), (41, 1)):
+        table = example(estimator, n_rows=n_rows, seed=seed)
+        n = len(table.y)
+        added = {
+            "zero": np.zeros(n),
+            "class": (table.y == "yes") + 1.0,
+            "flat": np.full(n, 0.1),
+        }
+        table = table.replace_columns(**added).select_columns(
+            ["zero", *table.names, "class", "flat"]
+        )
+        fitted = _fit(estimator, table)
+        evidence = dict(zip(table.names, fitted.evidence_.tolist(), strict=True))
+        assert evidence["class"], "a column that equals the class has no evidence"
+        for name in ("zero", "flat"):
+            assert not evidence[name], "a constant column has evidence"
+        assert fitted.evidence_[fitted.support_].all() or not fitted._claims_evidence()
+        frame = fitted.table()
+        for name, value in zip(frame["feature"], frame["evidence"], strict=True):
+            assert value == evidence[name]
+        with_keep = _fit(estimator, table, schema={"keep": ["flat"]})
+        assert not with_keep.evidence_[table.names.index("flat")], "to keep a column is no evidence"
+        if not isinstance(estimator, Ranker) or estimator._is_greedy():
+            continue
+        if _family(estimator) == "wrapper":
+            continue  # what a column is worth beside others may put it behind filler
+        in_order = fitted.evidence_[fitted.order_]
+        assert (np.diff(in_order.astype(int)) <= 0).all(), "filler is before a column with evidence"
+
+
+@_ranker_check
+def check_evidence_warning(estimator: Any) -> None:
+    """One warning says how many of the selected columns have no evidence, but for those to keep."""
+    table = example(estimator)
+    n_rows, p = len(table.y), len(table.names) + 3
+    flat, zero, signal = np.full(n_rows, 0.1), np.zeros(n_rows), (table.y == "yes") + 1.0
+    table = table.replace_columns(flat=flat, zero=zero, signal=signal)
+    for keep in ([], ["flat"]):
+        for wanted in (p, None):
+            changed = clone(estimator).set_params(
+                n_features_to_select=wanted, schema={"keep": keep}
+            )
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fitted = changed.fit(_frame(table), table.y)
+            texts = [str(w.message) for w in caught if w.category is NoEvidenceWarning]
+            n_filler = p - int(fitted.evidence_.sum()) - len(keep)
+            assert n_filler >= 2 - len(keep), "a constant column has evidence"
+            if wanted is None:
+                assert texts == [], "columns without evidence are selected by default"
+            else:
+                assert len(texts) == 1, f"{len(texts)} warnings about columns without evidence"
+                assert texts[0].startswith(f"{n_filler} of the {p} "), texts[0]
 
 
 # ---- invariances ----------------------------------------------------------------------------
@@ -312,8 +380,13 @@ def check_duplicated_columns_tie(estimator: Any) -> None:
 
 def _scores_one_by_one(estimator: Any) -> bool:
     """Return whether it is a filter that scores every column once."""
-    families = {method.class_name: method.family for method in METHODS.values()}
-    return families.get(type(estimator).__name__) == "filter" and not estimator._is_greedy()
+    return _family(estimator) == "filter" and not estimator._is_greedy()
+
+
+def _family(estimator: Any) -> str:
+    """Return the family of a method, "" if it is not in the registry."""
+    families = {method.class_name: str(method.family) for method in METHODS.values()}
+    return families.get(type(estimator).__name__, "")
 
 
 @_check

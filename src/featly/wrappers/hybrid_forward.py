@@ -22,7 +22,7 @@ from featly.base import Problem, Ranker, Ranking, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
-from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.heom import join_neighbours, merge_neighbours
 from featly.core.models.naive_bayes import join_codes, join_numbers, merge_likelihoods
 from featly.core.sources import DenseSource
@@ -64,7 +64,7 @@ class HybridForward(Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
     learner : {"nb", "5nn"}, default="nb"
         Naive Bayes, or five nearest neighbours by the HEOM.
     n_folds : int, default=5
@@ -203,12 +203,21 @@ class HybridForward(Ranker):
         ranking = Ranking(
             order=order,
             scores=scores,
+            evidence=(tests.score > 0) | _find_rises(search.bcr, order),
             extra={"bcr": search.bcr, "p_value": tests.p_value},
             attributes={"fold": fold, "interrupted": stopped},
         )
         if stopped:
             raise stop_with(ranking)
         return ranking
+
+
+def _find_rises(bcr: FloatArray, order: IntArray) -> BoolArray:
+    """Return a mask of the columns that were tried and raised the rate of those before."""
+    rates = bcr[order]
+    rises = np.zeros(len(order), np.bool_)
+    rises[order[1:]] = rates[1:] > rates[:-1]  # False beside one that was not tried, which is NaN
+    return rises
 
 
 # ---- the search -----------------------------------------------------------------------------

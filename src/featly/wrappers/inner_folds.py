@@ -140,6 +140,11 @@ class Trials(ABC):
         """Return whether any row can be tested; if none, every score is 0."""
         return bool(self._tested.any())
 
+    @property
+    def chance(self) -> float:
+        """Score of the best class to predict for every row."""
+        return float(self._rates(np.diag(self._tested).astype(np.float64)).max())
+
     @abstractmethod
     def score(self, columns: IntArray) -> float:
         """Return the score of one set of columns."""

@@ -296,8 +296,14 @@ class Wrapper(SubsetSelector):
         def list_columns(subset: tuple[int, ...]) -> list[int]:
             return [column for unit in subset for column in units[unit].tolist()]
 
+        chosen = np.array(list_columns(search_result.subset), np.int64)
+        evidence = tests.score > 0
+        if trials.is_possible and search_result.merit > trials.chance:
+            # the chosen columns tell something together
+            evidence[chosen] |= [_varies(problem, column) for column in chosen.tolist()]
         selection = Selection(
-            np.array(list_columns(search_result.subset), np.int64),
+            chosen,
+            evidence=evidence,
             attributes={
                 "score": search_result.merit if trials.is_possible else np.nan,
                 "path": [
@@ -410,6 +416,13 @@ def _units(columns: Columns, ranked: IntArray) -> list[IntArray]:
     for column in ranked.tolist():
         units.setdefault(group.get(column, column), []).append(column)
     return [np.array(unit, np.int64) for unit in units.values()]
+
+
+def _varies(problem: Problem, column: int) -> bool:
+    """Return whether a column has more than one value, a missing one included."""
+    atoms = problem.source.load(np.array([column]))
+    first = atoms[:, :1]
+    return bool(((atoms != first) & ~(np.isnan(atoms) & np.isnan(first))).any())
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:

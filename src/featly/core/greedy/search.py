@@ -220,6 +220,12 @@ def _round_off_bits(value: IntArray, bits: int) -> IntArray:
     return (value + ((1 << bits) >> 1)) >> bits
 
 
+def _is_positive(value: AnyArray, digits: int) -> AnyArray:
+    """Return whether values are above 0 after their last digits are rounded off."""
+    is_positive: AnyArray = value > max(0, ((1 << digits) >> 1) - 1)
+    return is_positive
+
+
 def _has_missing(tables: Tables) -> bool:
     start, n_classes = tables.start[:-1], tables.n_classes
     return bool((tables.counts[start[:, None] + np.arange(n_classes)] > 0).any())
@@ -229,26 +235,47 @@ class Criterion(ABC):
     """J(f; S) of every column f, kept up to date while S grows.
 
     A subclass adds up terms beside each chosen column, and returns its value. The terms are a
-    :class:`PairInformation`, or another object with its `relevance`, `redundancy`, `scale`,
-    `digits`, `varies` and ``condition_on``.
+    :class:`PairInformation`, or another object with its `relevance`, `redundancy`, `conditional`,
+    `scale`, `digits`, `varies` and ``condition_on``.
+
+    Attributes
+    ----------
+    evidence : bool array of shape (n_features,)
+        Whether a column varies and tells something about the class, alone or, where the terms have
+        I(f; y | s), together with a chosen column.
     """
 
     adding: bool
     n_chosen: int
+    evidence: AnyArray
 
     def __init__(self, terms: Any) -> None:
         self.terms = terms
         self.relevance: AnyArray = terms.relevance
         self.n_chosen = 0
         self.adding = False  # True if an error came while a column was put into S
+        self.evidence = terms.varies & _is_positive(self.relevance, terms.digits)
 
     def choose(self, column: int) -> None:
         """Put a column into S."""
         self.terms.condition_on(column)
         self.adding = True
         self.add(column)
+        self._find_evidence(column)
         self.n_chosen += 1
         self.adding = False
+
+    def _find_evidence(self, column: int) -> None:
+        """Find evidence for columns that tell nothing alone, but something beside a chosen one."""
+        terms, digits = self.terms, self.terms.digits
+        mute = (terms.varies & ~self.evidence).nonzero()[0]
+        if len(mute) == 0 or len(terms.conditional) == 0:
+            return
+        self.evidence[mute] = _is_positive(terms.conditional[mute], digits)
+        if (mute == column).any():
+            # I(s; y | f) = I(f; y | s) - I(f; y) for a chosen s that tells nothing alone
+            gain = terms.conditional - self.relevance
+            self.evidence[column] = (terms.varies & _is_positive(gain, digits)).any()
 
     @abstractmethod
     def add(self, column: int) -> None:
@@ -279,12 +306,15 @@ class SearchResult:
         J at that step, or at the last.
     interrupted : bool
         Whether Ctrl-C ended the search.
+    evidence : bool array of shape (n_features,)
+        Whether a column tells something about the class; see :class:`Criterion`.
     """
 
     order: IntArray
     step: IntArray
     criterion: FloatArray
     interrupted: bool
+    evidence: BoolArray
 
 
 def forward_search(
@@ -345,7 +375,7 @@ def forward_search(
     worth[chosen] = [criterion_value for _, criterion_value in choices]
     remaining = remaining[descending(_keys(value, terms, preference)[remaining])]
     order = np.concatenate([chosen, np.array(unreached, np.int64), remaining, constant])
-    return SearchResult(order, step, worth, is_interrupted)
+    return SearchResult(order, step, worth, is_interrupted, criterion.evidence)
 
 
 def _keys(value: AnyArray, terms: Any, preference: Preference) -> AnyArray:

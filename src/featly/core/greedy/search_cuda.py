@@ -273,13 +273,13 @@ def forward_search(
         worths = np.array([worth for _, worth in steps])
         unreached = np.array(start_columns[len(chosen) :], np.int64)  # of an interrupted search
         return _make_result(
-            value, terms, weights, chosen, worths, unreached, len(start_columns), is_interrupted
+            value, criterion, weights, chosen, worths, unreached, len(start_columns), is_interrupted
         )
 
 
 def _make_result(
     value: Any,
-    terms: Any,
+    criterion: Criterion,
     prior: Any,
     chosen: IntArray,
     worths: FloatArray,
@@ -288,7 +288,7 @@ def _make_result(
     is_interrupted: bool,
 ) -> DeviceSearchResult:
     """Return the order of all columns, with ranks and scores, on the host."""
-    cupy = xp()
+    cupy, terms = xp(), criterion.terms
     first = cupy.asarray(np.concatenate([chosen, unreached]))
     unchosen = cupy.ones(len(value), cupy.bool_)
     unchosen[first] = False
@@ -307,8 +307,9 @@ def _make_result(
     ranking[order] = cupy.arange(1, len(order) + 1)
     step = np.zeros(len(value), np.int64)
     step[chosen] = np.arange(1, len(chosen) + 1)
-    arrays = [to_host(array) for array in (order, worth, ranking, scores)]
-    return DeviceSearchResult(arrays[0], step, arrays[1], is_interrupted, arrays[2], arrays[3])
+    device_arrays = (order, worth, criterion.evidence, ranking, scores)
+    order, worth, *others = [to_host(array) for array in device_arrays]
+    return DeviceSearchResult(order, step, worth, is_interrupted, *others)
 
 
 def _comparison_keys(value: Any, digits: int, prior: Any) -> Any:
