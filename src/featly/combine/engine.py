@@ -118,7 +118,7 @@ def rank_parts(
     stopped = work.stopped
     if len(work.done) < len(parts):
         positions = np.asfortranarray(positions[:, work.done])
-    evidence = has_evidence.any(axis=1)  # parts that were not ranked have none
+    evidence = np.asarray(has_evidence.any(axis=1))  # parts that were not ranked have none
     options = {"k": k, "tie_sd": tie_sd, "n_jobs": n_jobs, "verbose": verbose is True}
     try:
         combined = _combine(positions, keep, evidence, method, **options)

@@ -225,9 +225,9 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
         return rule()  # type: ignore[no-any-return]
     raise ParameterError(
         f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))} ('mdlp' is "
-        "MDLP(encoding='distinct')), a discretiser of featly.preprocessing such as MDLP(), one that "
-        "is fitted and frozen by sklearn's FrozenEstimator, or None "
-        "for numbers that are levels already"
+        "MDLP(encoding='distinct')), a discretiser of featly.preprocessing such as MDLP(), one "
+        "that is fitted and frozen by sklearn's FrozenEstimator, or None for numbers that are "
+        "levels already"
     )
 
 
