@@ -1,6 +1,5 @@
 """Base classes of all methods: scikit-learn selectors that rank, or that choose a subset."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from featly.basics.caller import warn_user
 from featly.basics.errors import (
     ConvergenceWarning,
     DataError,
@@ -314,10 +314,10 @@ class _Selector(SelectorMixin, BaseEstimator):
             message = f"{name} does not use {' and '.join(unused)} of the schema"
             if "costs" in unused and "costs" in self._uses:
                 message += ": its trade_off, the score that one unit of cost is worth, is 0"
-            warnings.warn(message, SchemaWarning, stacklevel=4)  # the caller of fit
+            warn_user(message, SchemaWarning)
         elif columns.prior is not None and 1 < columns.prior.min() == columns.prior.max():
             message = f"prior is {columns.prior[0]:g} for every column, so it favours none"
-            warnings.warn(message, SchemaWarning, stacklevel=4)
+            warn_user(message, SchemaWarning)
         for code, kind in enumerate(KINDS):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue
@@ -358,7 +358,7 @@ class _Selector(SelectorMixin, BaseEstimator):
                 f"{name} has no evidence that {'it tells' if one else 'they tell'} anything about "
                 f"the target; {self._filler_remedy()}"
             )
-        warnings.warn(message, NoEvidenceWarning, stacklevel=3)  # the caller of fit
+        warn_user(message, NoEvidenceWarning)
 
     def _filler_remedy(self) -> str:
         """Return what to do about filler, as the end of a warning."""
@@ -559,7 +559,7 @@ class Ranker(_Selector):
 
     def _store(self, problem: Problem, ranking: Ranking) -> None:
         if ranking.warning is not None:
-            warnings.warn(ranking.warning, ConvergenceWarning, stacklevel=4)  # the caller of fit
+            warn_user(ranking.warning, ConvergenceWarning)
         self._columns = problem.columns
         self._store_target(problem.target)
         self.order_ = ranking.order

@@ -249,8 +249,8 @@ def test_the_table_shows_the_best_list_of_a_column():
     frame = pl.DataFrame(X, schema=[f"gene {j}" for j in range(20)])
     pairs = PairwiseRanker(SVMRFE(), n_features_to_select=2).fit(frame, y)
     table = pairs.table()
-    assert table.columns[:5] == ["feature", "kind", "rank", "score", "selected"]
-    assert table.columns[5:] == ["best_position", "best_in", "among_first", *pairs.problems_]
+    assert table.columns[:6] == ["feature", "kind", "rank", "score", "selected", "evidence"]
+    assert table.columns[6:] == ["best_position", "best_in", "among_first", *pairs.problems_]
     assert pairs.n_first_ == 2
     row = table.row(by_predicate=pl.col("feature") == "gene 1", named=True)
     assert row["best_position"] == 1

@@ -6,13 +6,13 @@ method copies to the device itself. It raises
 :class:`~featly.core.runtime.device_cuda.NotOnDevice` for what only the CPU computes.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from featly.basics.caller import warn_user
 from featly.basics.errors import DeviceError, SlowWarning
 from featly.basics.kinds import CONTINUOUS
 from featly.core.counts.codes import Codes
@@ -59,7 +59,7 @@ def run_where_best(
             if wanted_device == "cuda":
                 raise
             message = f"{reason}. It is done on the CPU instead"
-            warnings.warn(message, SlowWarning, stacklevel=5)  # the caller of fit
+            warn_user(message, SlowWarning)
     if is_on_device:
         problem = problem.on_host(integers=integers)
         problem = problem if method._streams else problem.in_memory(type(method).__name__)

@@ -2,8 +2,6 @@
 
 import functools
 import hashlib
-import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from featly.basics.caller import warn_user
 from featly.basics.errors import DataError, LeakWarning
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, ByteArray, IntArray
@@ -276,26 +275,17 @@ def _column(frame: Any, position: int) -> Any:
     return narwhals_frame[narwhals_frame.columns[position]].to_list()
 
 
-def _depth_of_user() -> int:
-    """Return the number of calls between this function and the code of the user."""
-    frame, depth = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("featly."):
-        frame, depth = frame.f_back, depth + 1
-    return depth
-
-
 def _warn_of_repeats(X: Any, name: str) -> None:
     table = open_table(X)
     suspect = (
         suspect_identifier(X) if library_of(X) == "polars" else _suspect_identifier_in(X, table)
     )
     if suspect is not None:
-        warnings.warn(
+        warn_user(
             f"dataset {name!r}: column {suspect!r} looks like an identifier that repeats, so rows "
             "of one individual may be on both sides of a split, and results too good: pass "
             f"row_groups={suspect!r}, or leave the column out",
             LeakWarning,
-            stacklevel=_depth_of_user(),
         )
 
 
