@@ -523,6 +523,7 @@ class Ranker(_Selector):
     order_: IntArray
     ranking_: IntArray
     scores_: FloatArray
+    evidence_: BoolArray
     keys_: list[Any]  # after problems of two classes: their keys, labels, ...
     problems_: list[str]
     positions_: IntArray  # ... the position of every column in each, ...
@@ -698,6 +699,7 @@ class SubsetSelector(_Selector):
 
     order_: IntArray
     support_: BoolArray
+    evidence_: BoolArray
 
     def _learn(self, problem: Problem) -> None:
         try:

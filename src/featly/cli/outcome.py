@@ -51,7 +51,7 @@ class Outcome:
         if selected:
             self._by_column["selected"] = support
         self._by_column["evidence"] = evidence = fitted.evidence_
-        self.n_with_evidence = int(evidence.sum())
+        self.n_with_evidence: int = int(evidence.sum())
         self._by_column |= {name: getattr(fitted, f"{name}_") for name in fitted._extra}
         self._in_order = fitted._list_columns() if ranker else {}
         ranks = ["rank"] if ranker else []

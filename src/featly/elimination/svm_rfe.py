@@ -308,10 +308,13 @@ class SVMRFE(Weighted, Ranker):
         price = KERNELS[self.kernel] if self.C is None else self.C
         C = problem.row_prices(price, self.class_weight)
         if self.kernel == "clinical":
-            problem.moments()  # raises an error on infinite values
+            moments = problem.moments()  # raises an error on infinite values
             elimination, duality_gaps = self._run_elimination(
                 problem, self._clinical_machine(problem, y, C, prior)
             )
+            if self.criterion == "renormalised":  # which gives a useless column an importance
+                _, variance = centers_and_variances(problem.source, moments)
+                elimination.evidence &= variance > 0
         else:
             elimination, duality_gaps = self._rank_by_atoms(problem, y, C, prior)
         scaled = self.standardize or self.kernel == "clinical"

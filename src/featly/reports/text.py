@@ -252,6 +252,8 @@ def evidence_sentence(facts: dict[str, Any]) -> str:
     if n_filler == 0:
         return ""
     n_evident = n_columns - n_filler
+    if n_evident == 0:
+        return f"None of the {n_columns:,} columns has any evidence: all are filler."
     have = "has" if n_evident == 1 else "have"
     return (
         f"{n_evident:,} of {n_columns:,} columns {have} any evidence; the others are filler: "

@@ -242,12 +242,13 @@ def check_evidence(estimator: Any) -> None:
             assert value == evidence[name]
         with_keep = _fit(estimator, table, schema={"keep": ["flat"]})
         assert not with_keep.evidence_[table.names.index("flat")], "to keep a column is no evidence"
-        if not isinstance(estimator, Ranker) or estimator._is_greedy():
-            continue
-        if _family(estimator) == "wrapper":
-            continue  # what a column is worth beside others may put it behind filler
-        in_order = fitted.evidence_[fitted.order_]
-        assert (np.diff(in_order.astype(int)) <= 0).all(), "filler is before a column with evidence"
+        if not isinstance(estimator, Ranker) or _family(estimator) == "wrapper":
+            continue  # a wrapper merges lists by what its learner predicts
+        filler = ~fitted.evidence_
+        if not _scores_one_by_one(estimator):  # what it is worth beside others may put it behind
+            filler = np.isin(table.names, ["zero", "flat"])
+        last_with_evidence = fitted.ranking_[fitted.evidence_].max()
+        assert (fitted.ranking_[filler] > last_with_evidence).all(), "filler is before evidence"
 
 
 @_ranker_check
