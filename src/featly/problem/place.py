@@ -75,6 +75,8 @@ def to_device(problem: Problem, form: str) -> Problem:
     """Return the problem in the form that the method needs on the device."""
     if form == "own":
         return replace(problem, on_device=True)
+    if problem.target.kind != "classes":  # told before the table is copied
+        raise NotOnDevice("numbers and survival times as targets are computed on the CPU")
     from featly.core.sources.source_cuda import cuda_source
 
     capacity, n_jobs = problem.resources.memory, problem.source.n_jobs
