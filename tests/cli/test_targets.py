@@ -107,6 +107,8 @@ def test_a_schema_file_says_the_kind_and_the_trade_off(files, run, tmp_path):
     again, _ = run("rank", files["whole"], "--target", "price", "--target-kind", "numbers",
                       "--costs", str(costs), "--trade-off", "1")  # fmt: skip
     assert again == out
+    dropped, _ = run("rank", files["mixed"], *options, "--drop", "size,district")
+    assert [line.split("\t")[1] for line in dropped.splitlines()[1:]] == ["noise"]
 
 
 def test_the_target_in_words(files):

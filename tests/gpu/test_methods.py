@@ -45,7 +45,9 @@ def assert_same(ours, expected):
         np.testing.assert_array_equal(ours.ranking_, expected.ranking_)
         np.testing.assert_allclose(ours.scores_, expected.scores_, rtol=1e-8, atol=1e-9)
     np.testing.assert_array_equal(ours.get_support(), expected.get_support())
-    assert ours.classes_.tolist() == expected.classes_.tolist()
+    assert ours.target_kind_ == expected.target_kind_
+    if expected.target_kind_ == "classes":
+        assert ours.classes_.tolist() == expected.classes_.tolist()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -136,6 +138,34 @@ def test_priors_and_columns_to_keep(name):
     schema = {"prior": {9: 3.0, 20: 8.0}, "keep": [30, 12]}
     wanted = method_of(name, device="cpu", schema=schema).fit(X, y)
     assert_same(method_of(name, device="cuda", schema=schema).fit(as_device(X), y), wanted)
+
+
+OF_NUMBERS = [name for name in ON_DEVICE if "numbers" in METHODS[name].targets]
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_numbers_and_survival_times_as_the_target(name):
+    X, y = table(name, seed=11)
+    values = y + np.random.default_rng(11).normal(size=len(y))
+    times = np.array(
+        list(zip(y > 0, np.exp(values), strict=True)), [("event", "?"), ("time", "f8")]
+    )
+    for target in (values, times):
+        wanted = method_of(name, device="cpu").fit(X, target)
+        assert_same(method_of(name).fit(as_device(X), target), wanted)
+        if name in COUNTING:
+            assert_same(method_of(name, device="cuda").fit(X, target), wanted)
+    if name == "f-test":
+        with pytest.raises(DeviceError, match=r"numbers and survival times .* on the CPU"):
+            method_of(name, device="cuda").fit(X, values)
+
+
+@pytest.mark.parametrize("name", ["mrmr", "information-gain", "relieff", "signal-to-noise"])
+def test_costs(name):
+    X, y = table(name, seed=12)
+    schema = {"costs": {9: 3.0, 20: 0.5, 4: 1.0}, "trade_off": 0.2}
+    wanted = method_of(name, device="cpu", schema=schema).fit(X, y)
+    assert_same(method_of(name, schema=schema).fit(as_device(X), y), wanted)
 
 
 def test_categories_of_an_array_on_the_device():

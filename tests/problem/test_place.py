@@ -11,8 +11,12 @@ import featly
 from featly.basics.errors import DeviceError, ParameterError
 from featly.core.runtime import device_cuda
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.problem.place import run_where_best
+from featly.core.sources import DenseSource
+from featly.problem.place import run_where_best, to_device
+from featly.problem.problem import Problem
+from featly.problem.target import Numbers
 from featly.registry import METHODS, method_class
+from featly.table.schema import Schema
 
 ON_DEVICE = sorted(name for name, method in METHODS.items() if method.on_device)
 ON_DISK = sorted(name for name, method in METHODS.items() if method.streams)
@@ -154,3 +158,13 @@ def test_memory_limit_is_documented(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "memory_limit : int, str or None" in method_class(name).__doc__
+
+
+def test_a_target_that_the_device_does_not_take_is_told_before_the_table_is_copied():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    source = DenseSource(X)
+    columns = Schema().resolve(["a", "b", "c"], source.kinds)
+    problem = Problem(source, columns, Numbers(X[:, 0]))
+    with pytest.raises(NotOnDevice, match="numbers and survival times"):
+        to_device(problem, "numbers")
+    assert to_device(problem, "own").on_device

@@ -63,3 +63,12 @@ def test_real_numbers_are_refused():
     with pytest.raises(DataError, match=r"dataset 'data' is for classes: cut y into classes. To"):
         Dataset.of(X, y + 0.5)
     assert FTest().fit(X, y + 0.5).target_kind_ == "numbers"
+
+
+def test_a_trade_off_goes_with_the_dataset():
+    X, y = many_classes(3)
+    schema = {"costs": {0: 0.0, 1: 2.0}, "trade_off": 0.5}
+    priced = Dataset.of(X, y, schema=schema).schema
+    assert (priced.costs, priced.trade_off) == ({1: 2.0}, 0.5)
+    free = {"costs": {0: 0.0}, "trade_off": 0.5}
+    assert Dataset.of(X, y, schema=free).schema.trade_off == 0

@@ -380,6 +380,8 @@ def _drop_from_schema(
             }
         else:
             remaining_parts[part] = [name for name in value if is_retained(part, name)]
+    if not remaining_parts.get("costs"):  # all columns that cost something are dropped
+        remaining_parts.pop("trade_off", None)
     return remaining_parts
 
 

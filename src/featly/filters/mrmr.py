@@ -234,9 +234,8 @@ class MRMR(GreedyInformation):
         source = problem.source
         if self.measure == "rank":
             source = mid_ranks(source)
-            f_of_columns = f_of_target(replace(problem, target=problem.target.to_ranks()), source)[
-                0
-            ]
+            by_rank = replace(problem, target=problem.target.to_ranks())
+            f_of_columns = f_of_target(by_rank, source)[0]
         relevance = np.minimum(f_of_columns, MOST_RELEVANCE)
         terms = Correlations(source, source.moments(), round_scores(relevance))
         return greedy_ranking(self, problem, self._criterion(terms), relevance)

@@ -62,9 +62,34 @@ def rank_by_merit(
 
     A column of merit 0 or less has no evidence, whatever the user prefers.
 
-    Columns of equal score go by `tie_break`, then by position.
-    With `shown`, the merit is the attribute `relevance_`; where a preference changes it, also a
-    column of ``table()``, since it is not the score.
+    Parameters
+    ----------
+    preference : Preference
+        That of the problem.
+    merit : float64 array of shape (n_features,)
+        What a column is worth by the data alone; larger is better.
+    extra : dict of str to array, optional
+        Further columns of ``table()``.
+    attributes : dict, optional
+        Attributes of the fitted method that are not one value a column.
+    tie_break : float64 array, optional
+        By which columns of equal score go; then by position.
+    shown : bool, default=False
+        Whether the merit is the attribute `relevance_`. Where a prior or a cost changes it, it is
+        a column of ``table()``, too.
+
+    Returns
+    -------
+    Ranking
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.core.ranking.preference import Preference
+    >>> preference = Preference(keep=np.array([2]), cost=np.array([0.0, 3.0, 0.0]), trade_off=0.5)
+    >>> ranking = rank_by_merit(preference, np.array([1.0, 2.0, 0.1]))
+    >>> ranking.order.tolist(), ranking.scores.round(6).tolist()
+    ([2, 0, 1], [1.0, 0.5, 0.1])
     """
     scores, extra, attributes = preference.apply(merit), dict(extra or {}), dict(attributes or {})
     if shown or preference.has_cost:

@@ -77,6 +77,8 @@ def to_device(problem: Problem, form: str) -> Problem:
         raise NotOnDevice("weights of rows are used on the CPU")
     if form == "own":
         return replace(problem, on_device=True)
+    if problem.target.kind != "classes":  # told before the table is copied
+        raise NotOnDevice("numbers and survival times as targets are computed on the CPU")
     from featly.core.sources.source_cuda import cuda_source
 
     capacity, n_jobs = problem.resources.memory, problem.source.n_jobs

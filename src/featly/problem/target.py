@@ -406,13 +406,13 @@ def read_target(
         return _refuse_other_kind(_read_survival(y, n_rows, kind), method, targets)
     y = _read_column(y, n_rows)
     is_real = not says_classes and _has_fractions(y)
-    if kind is None and not is_real and not says_classes:
-        _refuse_ambiguous(y)
     if kind == "numbers" or (kind is None and is_real):
         return _refuse_other_kind(_read_numbers(y, batch=batch), method, targets)
     if is_real:
         raise _real_classes_error(y, method, targets, is_learner=is_learner)
     target = _read_class_labels(y, batch=batch)
+    if kind is None and not says_classes:
+        _refuse_ambiguous(target.labels)
     if "classes" not in targets:
         return _refuse_other_kind(target, method, targets)
     if target.count > 2 and not many_classes:
@@ -468,11 +468,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number | Decimal) and not is_bool
 
 
-def _refuse_ambiguous(y: AnyArray) -> None:
+def _refuse_ambiguous(labels: AnyArray) -> None:
     """Raise DataError for so many different whole numbers that they may be no classes."""
-    if y.dtype.kind in "iuf" and are_ambiguous(levels := np.unique(y)):
+    if are_ambiguous(labels):
         raise DataError(
-            f"y has {len(levels)} different whole numbers, from {levels[0]:g} to {levels[-1]:g}, "
+            f"y has {len(labels)} different whole numbers, from {labels[0]:g} to {labels[-1]:g}, "
             "which may be classes or numbers: say which by Schema(target_kind='classes') or "
             "Schema(target_kind='numbers')"
         )

@@ -390,7 +390,7 @@ def _schema_by_position(columns: Columns) -> Schema | None:
         prior={} if prior is None else {int(j): float(prior[j]) for j in np.flatnonzero(prior > 1)},
         costs={} if costs is None else {int(j): float(costs[j]) for j in np.flatnonzero(costs > 0)},
         column_groups={group: members.tolist() for group, members in columns.groups.items()},
-        trade_off=columns.trade_off,
+        trade_off=columns.trade_off if costs is not None and costs.any() else 0.0,
     )
 
 
