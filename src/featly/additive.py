@@ -220,8 +220,8 @@ class Additive(Weighted, Ranker):
             before = before.in_groups(np.searchsorted(both, batches.labels), len(both))
             places = np.searchsorted(both, labels)
             statistic = statistic.in_groups(places, len(both))
-            problem = replace(problem, target=Classes(places[problem.classes.codes], both))
-            labels = both
+            target = Classes(places[problem.target.groups().codes], both)
+            problem, labels = replace(problem, target=target), both
         are_counts = problem.weights_are_counts and batches.weights_are_counts
         return replace(problem, weights_are_counts=are_counts), replace(
             batches,

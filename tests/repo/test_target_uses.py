@@ -7,7 +7,7 @@ from featly.registry import METHODS, method_class
 
 SOURCE = Path(__file__).parents[2] / "src" / "featly"
 # they make problems of two classes, or the methods that use them take classes only
-OF_CLASSES = {"combine/parts.py", "problem/problem.py", "wrappers/inner_folds.py"}
+OF_CLASSES = {"combine/class_pairs.py", "problem/problem.py", "wrappers/inner_folds.py"}
 # what `Ranker` itself does with them comes after a check that the method combines two-class lists
 GUARDED = {"base.py": 1}
 

@@ -116,15 +116,16 @@ def _make_document(data: "LoadedData", name: str, ranker: Any) -> dict[str, Any]
 
 
 def _terminal_heads(
-    outcome: "Outcome", ranker: Any, output: str | None
+    outcome: "Outcome", ranker: Any, output: str | None, n_shown: int
 ) -> tuple[list[str], list[str]]:
-    """Return column heads for a terminal, without those of many lists, and notes."""
+    """Return column heads for a terminal, without those that say nothing there, and notes."""
     from featly.cli.printing import is_output_terminal
 
     if not is_output_terminal():
         return outcome.heads, []
     notes = [outcome.evidence_note] if outcome.evidence_note else []
-    heads = [name for name in outcome.heads if notes or name != "evidence"]
+    has_filler = outcome.has_filler(n_shown)
+    heads = [name for name in outcome.heads if has_filler or name != "evidence"]
     lists = getattr(ranker, "problems_", [])
     if len(lists) > FEW_LISTS:
         location = "in the file" if output else "with --output or --json"
@@ -147,7 +148,7 @@ def _terminal_rows(outcome: "Outcome", count: int, heads: list[str]) -> Iterator
 
 
 def _report_filler(outcome: "Outcome", options: dict[str, Any]) -> None:
-    """Print on standard error how many columns have evidence, if no table on a terminal does."""
+    """Print on standard error how many columns have no evidence, if no table on a terminal does."""
     from featly.cli.printing import is_output_terminal, say
 
     if outcome.evidence_note and not options["quiet"] and not is_output_terminal():
@@ -253,7 +254,7 @@ def rank(
             print_json(_add_rows(document, outcome.records(None if top is None else n_shown)))
             change.report(options)
             return
-        heads, notes = _terminal_heads(outcome, ranker, output)
+        heads, notes = _terminal_heads(outcome, ranker, output, n_shown)
         if count > n_shown:
             notes = [f"{count - n_shown:,} more; --top 0 shows all", *notes]
         title = f"{name} for {data.target} ({data.describe_target()})"
@@ -335,9 +336,9 @@ def select(
         if json:
             print_json(_add_rows(document, outcome.records()))
         elif is_output_terminal() and output != "-":
-            heads, _ = _terminal_heads(outcome, ranker, ranking)
-            names = [word for word in heads if word != "selected"]
             n_shown = min(SHOWN, len(positions))
+            heads, _ = _terminal_heads(outcome, ranker, ranking, n_shown)
+            names = [word for word in heads if word != "selected"]
             rows = _terminal_rows(outcome, n_shown, names)  # the selected ones come first
             notes = [] if output else ["--output FILE writes the table with these columns"]
             if outcome.evidence_note:

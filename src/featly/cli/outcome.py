@@ -69,15 +69,18 @@ class Outcome:
 
     @property
     def evidence_note(self) -> str:
-        """Number of columns that have any evidence, in words; empty if all have."""
-        n, count = self.n_with_evidence, len(self)
-        if n == count:
+        """Number of columns without evidence, in words; empty if there is none."""
+        count = len(self)
+        n_filler = count - self.n_with_evidence
+        if n_filler == 0:
             return ""
-        if n == 0:
-            return f"none of the {count:,} columns has any evidence: all are filler"
-        have, others = "has" if n == 1 else "have", f"the other {count - n:,} are"
-        others = "the other is" if count - n == 1 else others
-        return f"{n:,} of {count:,} columns {have} any evidence; {others} filler"
+        which = "any" if n_filler == count else f"{n_filler:,}"
+        ranks = "its rank says" if n_filler == 1 else "their ranks say"
+        return f"no evidence for {which} of the {count:,} columns: {ranks} nothing"
+
+    def has_filler(self, count: int) -> bool:
+        """Return whether one of the first columns has no evidence."""
+        return not self._by_column["evidence"][self._order[:count]].all()
 
     @property
     def selected_names(self) -> list[str]:

@@ -294,8 +294,8 @@ def _find_difference(problem: Problem, other: Problem, other_name: str) -> str |
             f"its target is {problem.target.kind}, and that of {other_name} is "
             f"{other.target.kind}: give every site the same kind of target"
         )
-    if isinstance(problem.target, Classes):
-        labels, other_labels = problem.classes.labels.tolist(), other.classes.labels.tolist()
+    if isinstance(problem.target, Classes) and isinstance(other.target, Classes):
+        labels, other_labels = problem.target.labels.tolist(), other.target.labels.tolist()
         if labels != other_labels:
             return (
                 f"its classes are {labels}, and those of {other_name} are {other_labels}: leave "

@@ -313,7 +313,7 @@ class SVMRFE(Weighted, Ranker):
                 problem, self._clinical_machine(problem, y, C, prior)
             )
             if self.criterion == "renormalised":  # which gives a useless column an importance
-                _, variance = centers_and_variances(problem.source, moments)
+                _, variance = problem.centers_and_variances(moments)
                 elimination.evidence &= variance > 0
         else:
             elimination, duality_gaps = self._rank_by_atoms(problem, y, C, prior)

@@ -163,9 +163,9 @@ class CountingFilter(CountingRanker, Additive):
             raise NotOnDevice("batches are counted on the CPU")
         cuts = read_cuts(self.discretizer, problem)
         if isinstance(cuts, CutRule):
-            if cuts.is_supervised and problem.classes.count < 2:
+            if cuts.is_supervised and problem.target.groups().n_groups < 2:
                 raise DataError(
-                    f"y of the first batch has one class only ({problem.classes.labels[0]!r}): "
+                    "y of the first batch has one class only, and "
                     f"discretizer={self.discretizer!r} learns its cuts from that batch and needs "
                     "two. Give more rows first, or cuts that are learnt: "
                     "discretizer=FrozenEstimator(MDLP().fit(X, y))"

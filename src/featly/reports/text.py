@@ -247,17 +247,15 @@ def _describe_splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
 
 
 def evidence_sentence(facts: dict[str, Any]) -> str:
-    """Return how many columns the method has any evidence for; empty if it has for all."""
+    """Return how many columns the method has no evidence for; empty if it has for all."""
     n_columns, n_filler = facts["data"]["columns"], facts["filler"]
     if n_filler == 0:
         return ""
-    n_evident = n_columns - n_filler
-    if n_evident == 0:
-        return f"None of the {n_columns:,} columns has any evidence: all are filler."
-    have = "has" if n_evident == 1 else "have"
+    which = "any" if n_filler == n_columns else f"{n_filler:,}"
+    ranks = "its rank says" if n_filler == 1 else "their ranks say"
     return (
-        f"{n_evident:,} of {n_columns:,} columns {have} any evidence; the others are filler: "
-        f"{facts['method']['name']} ranks them because every column has a rank."
+        f"{facts['method']['name']} has no evidence for {which} of the {n_columns:,} columns: "
+        f"{ranks} nothing."
     )
 
 
