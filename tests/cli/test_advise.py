@@ -44,6 +44,7 @@ def test_advice_has_reasons_an_evaluation_and_next_commands(featly, csv, frame):
     assert lines[1] == f"  - {METHODS['mkl-rfe'].summary}"
     assert lines[2].startswith("  - 3 columns of numbers and 2 of categories: ")
     assert lines[3] == "or"
+    assert lines.count(lines[2]) == 1
     assert (
         "judge it by clinical-svm on Subsampling(200, test_size=0.1), size within-interval" in lines
     )

@@ -412,10 +412,13 @@ def test_stuart_refuses_more_lists_than_it_can_count():
 
 
 def test_schulze_is_refused_where_memory_is_short(monkeypatch):
-    monkeypatch.setattr("featly.combine.rankings.os.sysconf", lambda name: 2)
+    positions = np.arange(1, 9)[:, None]  # 8 x 8 pairs at a byte and two bits: 80 bytes
+    monkeypatch.setattr("featly.combine.rankings.os.sysconf", lambda name: 8)
     with pytest.raises(ParameterError, match="use 'condorcet'"):
-        combine_rankings(np.arange(1, 9)[:, None], "schulze")
-    assert combine_rankings(np.arange(1, 9)[:, None], "condorcet").ties == 0
+        combine_rankings(positions, "schulze")
+    assert combine_rankings(positions, "condorcet").ties == 0
+    monkeypatch.setattr("featly.combine.rankings.os.sysconf", lambda name: 9)
+    assert combine_rankings(positions, "schulze").ties == 0
 
 
 # ---- lists of names ------------------------------------------------------------------------------

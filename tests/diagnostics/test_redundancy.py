@@ -429,6 +429,7 @@ def test_some_columns_by_name():
     for columns, message in (
         (["d"], "'d' is no column"),
         ([3], "from 0 to 2"),
+        ([-1], "there is no column -1"),
         ([1.5], "column 1.5"),
     ):
         with pytest.raises(DataError, match=message):

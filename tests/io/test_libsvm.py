@@ -108,6 +108,9 @@ BAD = {
     "1 1:2\n0 99999999999:1\n": (
         "line 2 of '*' has the index 99999999999, which is too large: correct it"
     ),
+    "1 1:2\n0 2147483648:1\n": (
+        "line 2 of '*' has the index 2147483648, which is too large: correct it"
+    ),
     "1 1:2\n# x\n0 60000000:1\n": (
         "line 3 of '*' has the index 60000000, which looks like a slip: correct it, or say how "
         "many features there are (n_features)"

@@ -56,6 +56,8 @@ def test_parameters_are_passed_on():
     assert make_learner("forest", n_estimators=5)[-1].n_estimators == 5
     assert make_learner("logistic", C=3.0)[-1].C == 3.0
     assert make_learner("rbf-svm", gamma=0.5)[-1].gamma == 0.5
+    assert make_learner("mlp")[-1].max_iter == 1000
+    assert make_learner("mlp", max_iter=50)[-1].max_iter == 50
     assert make_learner("naive-bayes", var_smoothing=1e-6)[-1].var_smoothing == 1e-6
 
 

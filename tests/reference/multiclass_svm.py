@@ -135,7 +135,8 @@ def pair_weights(X, y, C):
 def eliminate(blocks, y, C, formulation, importance, drop):
     """Multiclass SVM-RFE; `blocks` are rows x atoms, one a column. Returns order and margins.
 
-    A margin is how clearly the worst columns of a round lie below the rest.
+    A margin is how clearly the worst columns of a round lie below the rest; where the weights are
+    zero but for rounding, which libsvm leaves at 1e-7, it is next to none.
     """
     left = list(range(len(blocks)))
     order, margins = [], []
@@ -154,7 +155,7 @@ def eliminate(blocks, y, C, formulation, importance, drop):
         count = drop(len(left))
         dropped = ranked[len(left) - count :]
         steps = -np.diff(weight[ranked])[max(0, len(left) - count - 1) :]
-        size = max(weight.max(), 1e-6)
+        size = max(weight.max(), 0.01)
         margins.append(steps.min(initial=size) / size if finished else 0.0)
         order = [left[k] for k in dropped] + order
         left = [f for k, f in enumerate(left) if k not in dropped]

@@ -9,6 +9,7 @@ import pytest
 
 import featly
 from featly.plots.table_columns import read_columns
+from featly.reports.figures import Figure, inline_svg
 from featly.reports.html import MOST_LOOKUP_BYTES
 from featly.reports.sparklines import miniature
 from featly.table.schema import Schema
@@ -138,6 +139,21 @@ def test_hostile_levels_and_classes_are_escaped_in_pictures():
         assert not parsed.all("a")
         assert bad in parsed.text
         assert "<&>" in parsed.text
+
+
+def test_levels_are_named_where_their_bar_is_long_enough():
+    levels = ["short"] * 30 + ["a level whose name is far longer than half of the bar"] * 30
+    y = np.tile([0, 1], 30)
+    (column,) = read_columns(pl.DataFrame({"c": levels}), [0], Schema(), ["c"])
+    drawing = miniature(column, ["a", "b"], y, points=True, individuals=True)
+    assert re.findall(r'<text class="l"[^>]*>(.*?)</text>', drawing) == ["short"] * 2
+
+
+def test_a_drawing_begins_with_its_svg():
+    drawing = b'<?xml version="1.0"?>\n<svg width="72pt" height="36pt"><g id="a"/></svg>'
+    assert inline_svg(Figure("one", "One", "How to read it.", drawing, "data"), "One").startswith(
+        "<svg role="
+    )
 
 
 def test_many_columns_can_be_looked_up_and_cannot_end_the_script():

@@ -225,6 +225,11 @@ def test_numbers_declared_categorical_are_levels():
     assert named.kinds_[1] == "categorical"
 
 
+def test_a_truth_value_is_a_number_among_numbers():
+    categories = pd.DataFrame({"a": pd.Categorical([True, *range(2, 32)] * 2)})
+    assert Schema().describe(categories).remarks == {}
+
+
 @pytest.mark.parametrize(
     ("values", "remark"),
     [

@@ -238,6 +238,17 @@ def test_rows_in_another_order():
             assert result == pytest.approx(expected, abs=2e-12)
 
 
+@pytest.mark.parametrize("layout", "CF")
+def test_complete_columns_need_no_rule_for_missing_values(layout):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[4, 1] = np.nan
+    source = source_of(np.asarray(X, order=layout), np.empty((0, 20), np.uint8))
+    order = relief_columns.ClassOrder.from_labels(np.arange(20) % 2, 2)
+    complete, incomplete = relief_columns.build_columns(source, order, "conditional", 1)
+    assert complete.features.tolist() == [0, 2]
+    assert incomplete.features.tolist() == [1]
+
+
 # ---- long work ------------------------------------------------------------------------------
 def test_progress_and_interruption(monkeypatch):
     X, codes, y = make_table(12, 40, 4, 4, 2, 0.1)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.core.sources import CSCSource, DenseSource, centers_and_variances, unit_scale
 from featly.core.sources import base as sources
+from featly.core.sources.linear import downdate_gram
 from tests.reference import columns as naive
 
 
@@ -143,6 +144,21 @@ def test_missing_codes_are_in_no_level():
     source = DenseSource(None, codes, np.array([CATEGORICAL]), np.array([2]))
     assert source.level_counts().tolist() == [1, 1]
     assert source.load(np.array([0])).tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_bytes_are_those_of_the_numbers_alone():
+    codes, kinds = np.ones((1, 5), np.uint8), np.array([CONTINUOUS, CATEGORICAL, CONTINUOUS])
+    source = DenseSource(np.zeros((5, 2), np.float32), codes, kinds, np.array([1]))
+    assert source.nbytes == 2 * 5 * 4
+    assert source.view(np.array([1, 2])).nbytes == 5 * 4
+
+
+def test_a_gram_matrix_without_a_column_and_its_trace():
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    K = X @ X.T
+    trace = downdate_gram(K, X[:, 3])
+    assert pytest.approx(X[:, :3] @ X[:, :3].T) == K
+    assert trace == pytest.approx((X[:, :3] ** 2).sum())
 
 
 def test_rows_lose_the_levels_that_no_row_has():

@@ -63,6 +63,12 @@ def test_where_sets_are_too_small_the_gradient_goes_on(monkeypatch):
     assert rough.n_iter < solution.n_iter
 
 
+def test_the_gradient_goes_on_where_the_active_set_gives_up():
+    """Few coarse columns and a large C: hundreds of rows lie between their bounds."""
+    columns, y = problem(1200, 3, 1, seed=1, decimals=0)
+    assert 0 <= solve_problem(columns, y, np.full(1200, 10.0)).duality_gap <= 1e-8
+
+
 def test_a_warm_start_from_the_solution_is_done_at_once():
     columns, y = problem(200, seed=4)
     prices = np.full(200, 0.3)

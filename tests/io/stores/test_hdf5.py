@@ -171,6 +171,9 @@ def test_a_band_is_read_once(tmp_path, monkeypatch):
     fetched.clear()
     assert np.array_equal(table.read(10, 55), floats()[:, 10:55])
     assert fetched == [(0, 16), (16, 48)]
+    fetched.clear()
+    assert np.array_equal(table.read(16, 33), floats()[:, 16:33])
+    assert fetched == [(16, 32), (32, 48)], "no part of a band but from the cache"
 
 
 def test_without_the_library(tmp_path, monkeypatch):
