@@ -230,7 +230,7 @@ def test_errors_change_nothing(monkeypatch):
 
 def test_cuts_that_cannot_be_learnt_or_used():
     X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
-    with pytest.raises(DataError, match=r"one class only .*FrozenEstimator"):
+    with pytest.raises(DataError, match=r"one class only, .*FrozenEstimator"):
         InformationGain().partial_fit(X, np.zeros(30, int))
     with pytest.raises(ParameterError, match="is not fitted"):
         InformationGain(discretizer=FrozenEstimator(MDLP())).fit(X, y)

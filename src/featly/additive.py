@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, Weighted
+from featly.basics.caller import warn_user
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.typing import AnyArray, IntArray
@@ -98,7 +99,8 @@ class Additive(Weighted, Ranker):
 
         Nothing of a batch is kept but its sums. Counts are exact: whatever the batches and their
         order, the ranking is to the bit that of one ``fit`` to all rows with the same cuts. Means
-        and variances agree up to rounding. A batch that raises an error changes nothing.
+        and variances agree up to rounding. A batch that raises an error changes nothing. After
+        ``fit``, which keeps no sums, it begins anew, with a warning.
 
         Parameters
         ----------
@@ -129,9 +131,10 @@ class Additive(Weighted, Ranker):
         batches = self._batches
         parameters = self._fixed_parameters()
         if batches is None and hasattr(self, "order_"):
-            raise ParameterError(
+            warn_user(
                 f"{type(self).__name__} was fitted by fit, which keeps no sums to add a batch to: "
-                "give all rows to partial_fit, from sklearn.base.clone of it"
+                "partial_fit begins anew with these rows",
+                UserWarning,
             )
         if batches is not None:
             for name, value in parameters.items():

@@ -10,7 +10,7 @@ Breiman, L. (2001), Random forests, *Machine Learning* 45, 5-32.
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -182,6 +182,11 @@ class ForestRanker(Weighted, Ranker):
 
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
+    # for scikit-learn, as for its own forests: a weight is a chance to be drawn
+    _expected_failed_checks: ClassVar[dict[str, str]] = {
+        f"check_sample_weight_equivalence_on_{form}_data": "rows are drawn at random by weight"
+        for form in ("dense", "sparse")
+    }
     _uses = ("keep", "costs")
 
     def __init__(

@@ -35,6 +35,8 @@ from featly.table.schema import Schema
 
 __all__ = ["FTest"]
 
+COLUMN_BLOCK = 4096
+
 
 class FTest(Additive):
     r"""Rank columns by the F-test: of analysis of variance over classes, or of regression.
@@ -150,14 +152,13 @@ class FTest(Additive):
         return moments_with_target(problem, settled)
 
     def _judge(self, problem: Problem, statistic: Moments | Comoments, settled: float) -> Ranking:
-        f, d1, d2 = f_of_moments(statistic, self.n_jobs)
+        def test_block(block: tuple[int, int]) -> tuple[np.ndarray, ...]:
+            f, d1, d2 = f_of_columns(statistic, block)
+            return f, *f_tail(f, d1, d2)
 
-        def test_block(block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-            part = slice(*block)
-            return f_tail(f[part], d1[part], d2[part])
-
-        parts = run_blocks(test_block, split(problem.source.n_features, 4096), self.n_jobs)
-        p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+        parts = run_blocks(test_block, split(problem.source.n_features, COLUMN_BLOCK), self.n_jobs)
+        f, p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+        order = best_first(evidence)
         if not problem.weights_are_counts:  # how much is known is not known
             p = np.full(len(p), np.nan)
         return rank_by_merit(
@@ -166,8 +167,9 @@ class FTest(Additive):
             extra={
                 "statistic": f,
                 "p_value": p,
-                "q_value": false_discovery_rates(p, best_first(evidence)),
+                "q_value": false_discovery_rates(p, order),
             },
+            order=order,
         )
 
 
@@ -199,12 +201,19 @@ def f_of_moments(
     moments: Moments | Comoments, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return F of every column and its degrees of freedom."""
-    if isinstance(moments, Comoments):
-        return f_of_regression(moments)
-    blocks = split(moments.mean.shape[1], 4096)
-    parts = run_blocks(lambda block: f_statistic(moments.columns(*block)), blocks, n_jobs)
+    blocks = split(moments.mean.shape[-1], COLUMN_BLOCK)
+    parts = run_blocks(lambda block: f_of_columns(moments, block), blocks, n_jobs)
     statistic, d1, d2 = (np.concatenate(values) for values in zip(*parts, strict=True))
     return statistic, d1, d2
+
+
+def f_of_columns(
+    moments: Moments | Comoments, block: tuple[int, int]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return F of a range of columns and its degrees of freedom."""
+    if isinstance(moments, Comoments):
+        return f_of_regression(moments.columns(*block))
+    return f_statistic(moments.columns(*block))
 
 
 def f_of_regression(comoments: Comoments) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.typing import BoolArray, FloatArray
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.ranking.ordering import best_first
 from featly.core.ranking.preference import Preference
 
@@ -56,6 +56,7 @@ def rank_by_merit(
     extra: dict[str, np.ndarray] | None = None,
     attributes: dict[str, Any] | None = None,
     tie_break: FloatArray | None = None,
+    order: IntArray | None = None,
     shown: bool = False,
 ) -> Ranking:
     """Rank columns by their merit and what the user prefers, the columns to keep first.
@@ -74,6 +75,8 @@ def rank_by_merit(
         Attributes of the fitted method that are not one value a column.
     tie_break : float64 array, optional
         By which columns of equal score go; then by position.
+    order : int array, optional
+        ``best_first(merit)``, where it is known already.
     shown : bool, default=False
         Whether the merit is the attribute `relevance_`. Where a prior or a cost changes it, it is
         a column of ``table()``, too.
@@ -96,7 +99,7 @@ def rank_by_merit(
         (extra if preference.changes_merit else attributes)["relevance"] = merit
     tie_keys: tuple[np.ndarray, ...] = ()
     if tie_break is None:
-        order = best_first(scores)
+        order = best_first(scores) if order is None or preference.changes_merit else order
     else:
         first, tie_keys = best_first(tie_break), (scores, tie_break)
         order = first[best_first(scores[first])]

@@ -162,7 +162,8 @@ class WholeCodes(Codes):
         high: IntArray,
         n_jobs: int | None = None,
     ) -> None:
-        self.values, self.low, self.lowest = values, low, low
+        self.values, self.low = values, low
+        self.lowest: AnyArray | None = low
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
         self.n_rows, self.n_features = values.shape
         self.n_levels: IntArray = (high - low + 1).astype(np.int64)

@@ -83,7 +83,8 @@ class StreamedCodes(Codes):
         n_jobs: int | None = None,
         rows: IntArray | None = None,
     ) -> None:
-        self.make_error, self.rows = make_error, rows
+        self.make_error: Callable[[Any], Exception] = make_error
+        self.rows: IntArray | None = rows
         self.rule, self.y, self.n_classes = rule, y, n_classes
         self.n_rows, self.n_features = source.n_rows, source.n_features
         self.n_jobs = n_jobs

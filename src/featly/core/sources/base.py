@@ -94,6 +94,10 @@ class Comoments:
         """Return the six arrays, in the order of the fields."""
         return self.count, self.mean, self.m2, self.mean_h, self.m2_h, self.product
 
+    def columns(self, low: int, high: int) -> "Comoments":
+        """Return the moments of a range of features."""
+        return Comoments(*(part[low:high] for part in self.parts()))
+
     def __add__(self, other: "Comoments") -> "Comoments":
         """Return the moments of the rows of both, by the formula of Chan, Golub and LeVeque."""
         column = Moments(self.count, self.mean, self.m2)
