@@ -237,7 +237,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         else:
             ingested = read(table, schema, self.n_jobs, integers=integers, texts=batch)
         if not is_later:
-            self._check_schema(ingested.columns)
+            self._check_schema(ingested.columns, target.kind)
         self._library = library_of(X)
         problem = Problem(
             ingested.source,
@@ -306,7 +306,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         """Return the name of the method in errors about columns and parts of a schema."""
         return type(self).__name__
 
-    def _check_schema(self, columns: Columns) -> None:
+    def _check_schema(self, columns: Columns, target: str) -> None:
         name = self._display_name()
         idle = () if columns.trade_off else ("costs",)
         unused = [p for p in columns.stated_parts() if p not in self._uses or p in idle]
@@ -322,7 +322,7 @@ class _Selector(SelectorMixin, BaseEstimator):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue
             column = columns.names[int(np.flatnonzero(columns.kinds == code)[0])]
-            suggestions = suggested(methods_that(kind=kind))
+            suggestions = suggested(methods_that(kind=kind, target=target))
             raise DataError(
                 f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
                 "leave it out, declare it continuous or ordinal in the schema if its values have "
@@ -348,9 +348,12 @@ class _Selector(SelectorMixin, BaseEstimator):
             return
         name, one = self._display_name(), n_filler == 1
         if n_filler == len(filler) or not self.evidence_.any():
+            those = (
+                "the one that {} selected is" if one else f"the {n_filler} that {{}} selected are"
+            )
             message = (
-                f"no column has any evidence: the {n_filler} that {name} selected "
-                f"{'is' if one else 'are'} filler; select none of them, or try another method"
+                f"no column has any evidence: {those.format(name)} filler; select none, or try "
+                "another method"
             )
         else:
             message = (

@@ -91,7 +91,8 @@ def test_mrmr_on_noise_says_that_nothing_has_evidence():
         assert not fitted.table()["evidence"].any()
         (text,) = texts
         n_selected = fitted.support_.sum()
-        assert text.startswith(f"no column has any evidence: the {n_selected} that MRMR selected")
+        count = "one" if n_selected == 1 else n_selected
+        assert text.startswith(f"no column has any evidence: the {count} that MRMR selected")
     assert n_selected == 1
 
 
@@ -126,8 +127,8 @@ def test_subset_selectors_mark_the_column_that_they_had_to_choose(method):
     assert fitted.order_.tolist() == [0]
     assert not fitted.evidence_.any()
     assert texts == [
-        f"no column has any evidence: the 1 that {method.__name__} selected is filler; select none "
-        "of them, or try another method"
+        f"no column has any evidence: the one that {method.__name__} selected is filler; select "
+        "none, or try another method"
     ]
 
 

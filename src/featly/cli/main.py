@@ -4,6 +4,7 @@ import atexit
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
@@ -215,6 +216,7 @@ def rank(
     featly rank tumours.csv --target outcome --method svm-rfe --top 20
     """
     options = {**locals(), **shared}
+    from featly.basics.errors import NoEvidenceWarning
     from featly.cli.changes import compare_without_prior
     from featly.cli.load import load_data
     from featly.cli.method import check_method_options, fit_method
@@ -230,7 +232,9 @@ def rank(
     check_method_options(options, auto=True)
     check_output(output)
     with load_data(options, by_blocks=True) as data:
-        name, ranker, seconds = fit_method(data, options)
+        with warnings.catch_warnings():  # a line below the ranking says it of all columns
+            warnings.simplefilter("ignore", NoEvidenceWarning)
+            name, ranker, seconds = fit_method(data, options)
         outcome = Outcome(data.names, ranker, selected=False)
         _report_filler(outcome, options)
         document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}

@@ -205,17 +205,17 @@ class MRMR(GreedyInformation):
                         "not cut numbers into levels: leave it out, or give measure='information'"
                     )
 
-    def _check_schema(self, columns: Columns) -> None:
+    def _check_schema(self, columns: Columns, target: str) -> None:
         nominal = np.flatnonzero(columns.kinds == CATEGORICAL)
         if self.measure != "information" and len(nominal):
-            able = suggested(name for name in methods_that(kind="categorical") if name != "MRMR")
+            able = methods_that(kind="categorical", target=target)
             raise DataError(
                 f"column {columns.names[int(nominal[0])]!r} is categorical, and measure="
                 f"{self.measure!r} takes numbers: leave it out, declare it continuous "
                 "or ordinal in the schema if its values have an order, give measure='information', "
-                f"or use another method that takes it: {able}"
+                f"or use another method that takes it: {suggested(n for n in able if n != 'MRMR')}"
             )
-        super()._check_schema(columns)
+        super()._check_schema(columns, target)
 
     def _criterion(self, terms: PairInformation | Correlations) -> Criterion:
         default = "difference" if self.measure == "information" else "quotient"

@@ -263,7 +263,7 @@ class Wrapper(SubsetSelector):
         ]
         return learner.set_params(**dict.fromkeys(seed_names, int(self.random_state)))
 
-    def _check_schema(self, columns: Columns) -> None:
+    def _check_schema(self, columns: Columns, target: str) -> None:
         kinds = columns.kinds == CATEGORICAL
         if kinds.any() and not self._has_mixed_learner():
             name = type(self.estimator).__name__
@@ -271,7 +271,7 @@ class Wrapper(SubsetSelector):
                 f"column {columns.names[int(kinds.argmax())]!r} is categorical, {name} takes "
                 f"numbers: give make_pipeline(Encoder(), {name}(...)), or a learner by name"
             )
-        super()._check_schema(columns)
+        super()._check_schema(columns, target)
 
     def _select(self, problem: Problem) -> Selection:
         if not self._missing:
