@@ -348,12 +348,10 @@ class _Selector(SelectorMixin, BaseEstimator):
             return
         name, one = self._display_name(), n_filler == 1
         if n_filler == len(filler) or not self.evidence_.any():
-            those = (
-                "the one that {} selected is" if one else f"the {n_filler} that {{}} selected are"
-            )
+            count, verb = ("one", "is") if one else (n_filler, "are")
             message = (
-                f"no column has any evidence: {those.format(name)} filler; select none, or try "
-                "another method"
+                f"no column has any evidence: the {count} that {name} selected {verb} filler; "
+                "select none, or try another method"
             )
         else:
             message = (
