@@ -229,3 +229,18 @@ def test_columns_that_share_their_categories_are_coded_as_their_texts(n_texts):
     assert code_sizes.tolist() == sizes.tolist()
     some = [5, 2, 6]
     assert np.array_equal(open_table(shared).codes(some)[0], expected[some])
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([True, 1.5, 2], r"mixes truth values and numbers \(row 0: True\)"),
+        (["a", 1, 2], r"mixes text and numbers \(row 0: 'a'\)"),
+        ([1, None, "a", "b"], r"mixes text and numbers \(row 0: 1\)"),
+        ([[1], [2], [3]], r"holds values of the type list \(row 0: \[1\]\)"),
+    ],
+)
+def test_a_column_of_mixed_types_names_the_rarest(values, words):
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+    with pytest.raises(DataError, match=f"column 'x' {words}"):
+        open_table(frame).kinds()

@@ -9,6 +9,7 @@ import importlib.util
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, overload
 
 import numpy as np
@@ -188,14 +189,16 @@ class Table(ABC):
         )
 
     def _mixture_error(self, column: int, values: Any) -> DataError:
-        """Return an error that names the first value of the type, text or not, that is rarer."""
-        present = [(row, v) for row, v in enumerate(values) if not is_missing(v)]
-        texts = [(row, v) for row, v in present if isinstance(v, str)]
-        non_texts = [(row, v) for row, v in present if not isinstance(v, str)]
-        row, value = min((texts, non_texts), key=len)[0]
+        """Return an error that names the first value of the type that is rarest."""
+        by_word: dict[str, list[tuple[int, Any]]] = {}
+        for row, value in enumerate(values):
+            if not is_missing(value):
+                by_word.setdefault(_word_for_type(value), []).append((row, value))
+        row, value = min(by_word.values(), key=len)[0]
         return self._dtype_error(
             column,
-            f"mixes text and numbers (row {row}: {value!r})",
+            f"{'mixes' if len(by_word) > 1 else 'holds'} {' and '.join(sorted(by_word, reverse=True))} "
+            f"(row {row}: {value!r})",
             "correct that value, or make the whole column text",
         )
 
@@ -203,6 +206,18 @@ class Table(ABC):
 def is_missing(value: Any) -> bool:
     """Return whether a value is missing: None, NaN, or pandas's NA, which cannot be compared."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _word_for_type(value: Any) -> str:
+    """Return "text", "truth values" or "numbers", or the name of another type."""
+    for word, types in (
+        ("text", str),
+        ("truth values", bool | np.bool_),
+        ("numbers", int | float | np.number | Decimal),
+    ):
+        if isinstance(value, types):  # type: ignore[arg-type]
+            return word
+    return f"values of the type {type(value).__name__}"
 
 
 def open_table(X: Any) -> Table:
