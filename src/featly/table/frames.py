@@ -195,10 +195,11 @@ class Table(ABC):
             if not is_missing(value):
                 by_word.setdefault(_word_for_type(value), []).append((row, value))
         row, value = min(by_word.values(), key=len)[0]
+        words = " and ".join(sorted(by_word, reverse=True))
+        verb = "holds" if len(by_word) == 1 else "mixes"
         return self._dtype_error(
             column,
-            f"{'mixes' if len(by_word) > 1 else 'holds'} {' and '.join(sorted(by_word, reverse=True))} "
-            f"(row {row}: {value!r})",
+            f"{verb} {words} (row {row}: {value!r})",
             "correct that value, or make the whole column text",
         )
 
@@ -215,7 +216,7 @@ def _word_for_type(value: Any) -> str:
         ("truth values", bool | np.bool_),
         ("numbers", int | float | np.number | Decimal),
     ):
-        if isinstance(value, types):  # type: ignore[arg-type]
+        if isinstance(value, types):
             return word
     return f"values of the type {type(value).__name__}"
 
