@@ -1,6 +1,5 @@
 """A table and a target, read and checked: the input of every method's computation."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -8,28 +7,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from sklearn.utils.class_weight import compute_class_weight
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.resources import Resources, format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
-from featly.core.counts.codes import Codes, DenseCodes, SparseCodes
+from featly.core.counts.codes import Codes
+from featly.core.counts.coding import code_columns
 from featly.core.counts.contingency import Tables
-from featly.core.counts.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
-from featly.core.counts.streamed_codes import InfiniteError, StreamedCodes
-from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
+from featly.core.counts.discretise import CutRule, Cuts, learn_cuts
+from featly.core.counts.streamed_codes import InfiniteError, refuse_infinite
+from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError
 from featly.core.greedy.cache import cache_key
 from featly.core.ranking.preference import Preference
-from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import (
     Comoments,
-    CSCSource,
-    DenseSource,
     Moments,
     Source,
-    StreamedSource,
     centers_and_variances,
     weighted_comoments,
     weighted_level_counts,
@@ -145,42 +140,14 @@ class Problem:
             kinds_and_levels += (self.features,)
         if self.stored is not None:  # the same whether it is in memory or not
             return cache_key(
-                self.stored.fingerprint(), self.rows, self._dtype.str, *kinds_and_levels
+                self.stored.fingerprint(), self.rows, self.source.dtype.str, *kinds_and_levels
             )
-        if isinstance(source, StreamedSource):
-            return cache_key(
-                source.each(lambda part, places: cache_key(part.values, part.codes)),
-                *kinds_and_levels,
-            )
-        if isinstance(source, CSCSource):
-            matrix = source.matrix
-            return cache_key(
-                matrix.shape, matrix.data, matrix.indices, matrix.indptr, *kinds_and_levels
-            )
-        assert isinstance(source, DenseSource)
-        rows = source.values.T if source.feature_major else source.values
-        row_keys = run_blocks(
-            lambda block: cache_key(rows[slice(*block)]),
-            split(len(rows), -(-len(rows) // 64)),
-            None,
-        )
-        return cache_key(
-            source.values.shape, source.feature_major, row_keys, source.codes, *kinds_and_levels
-        )
-
-    @property
-    def _dtype(self) -> np.dtype[Any]:
-        """Dtype of the numbers."""
-        source: Any = self.source
-        dtype = source.store.dtype if isinstance(source, StreamedSource) else source.values.dtype
-        return np.dtype(dtype)
+        return cache_key(*source.keys(cache_key), *kinds_and_levels)
 
     @property
     def lies_on_device(self) -> bool:
         """Return whether the table is an array on a GPU."""
-        # imported already if the source is on a GPU
-        cuda = sys.modules.get("featly.core.sources.source_cuda")
-        return cuda is not None and isinstance(self.source, cuda.CudaSource)
+        return self.source.on_device
 
     def on_host(self, *, integers: bool) -> "Problem":
         """Return the same problem for the CPU: a table on a GPU is copied, or comes by blocks."""
@@ -195,7 +162,7 @@ class Problem:
     def in_memory(self, method: str) -> "Problem":
         """Return the same problem in memory, or raise DataError if it exceeds the memory budget."""
         source = self.source.in_memory()
-        if isinstance(source, StreamedSource):
+        if source.memory is not None:
             limited = self.resources.memory is not None
             remedy = "Give a larger memory_limit, or" if limited else "Take"
             raise DataError(
@@ -259,26 +226,19 @@ class Problem:
         """Return the columns as codes: numbers cut by a rule or at points, or as they are."""
         if self.lies_on_device:
             return self.on_host(integers=True).coded(rule, n_jobs)
-        if isinstance(self.source, StreamedSource):
-            groups = self.target.groups()
-            repeated = self._repeated_rows(rule)
-            return StreamedCodes(self.source, rule, *groups, self.column_error, n_jobs, repeated)
-        if rule is None:
-            with self.naming_columns():
-                return whole_codes(self.source, n_jobs)
-        cuts = self.cuts(rule, n_jobs)
-        if isinstance(self.source, CSCSource):
-            data, zero, n_levels = cut_sparse(self.source, cuts)
-            stored = self.source.matrix
-            coded = scipy.sparse.csc_array((data, stored.indices, stored.indptr), stored.shape)
-            matrix = coded[:, self.source.columns]
-            return SparseCodes(matrix, matrix.data, zero, n_levels, n_jobs)
-        assert isinstance(self.source, DenseSource)
-        return DenseCodes(*cut_codes(self.source, cuts, n_jobs), n_jobs)
+        return code_columns(
+            self.source,
+            rule,
+            self.target.groups(),
+            rows=self._repeated_rows(rule),
+            make_error=self.column_error,
+            n_jobs=n_jobs,
+        )
 
     def cuts(self, rule: CutRule | Cuts, n_jobs: int | None = None) -> Cuts:
         """Return the points at which numbers of a table in memory are cut."""
-        self._refuse_infinite(n_jobs)
+        with self.naming_columns():
+            refuse_infinite(self.source, n_jobs)
         if isinstance(rule, Cuts):
             return rule
         repeated = self._repeated_rows(rule)
@@ -303,7 +263,7 @@ class Problem:
         """Turn errors about columns that cannot be coded into errors that name the column."""
         try:
             yield
-        except (NotWholeError, TooManyLevelsError) as error:
+        except (InfiniteError, NotWholeError, TooManyLevelsError) as error:
             raise self.column_error(error) from None
 
     def column_error(self, error: Any) -> Exception:
@@ -322,21 +282,6 @@ class Problem:
             "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare the "
             "column categorical"
         )
-
-    def _refuse_infinite(self, n_jobs: int | None) -> None:
-        if isinstance(self.source, CSCSource):
-            data, size = self.source.matrix.data, 1 << 20
-        else:
-            assert isinstance(self.source, DenseSource)
-            values = self.source.values
-            if values.dtype.kind in "iu":
-                return
-            data, size = values.ravel(order="K"), 1 << 20  # a view, in the order of the memory
-        blocks = [(low, low + size) for low in range(0, len(data), size)]
-        if any(run_blocks(lambda b: bool(np.isinf(data[slice(*b)]).any()), blocks, n_jobs)):
-            for feature in np.flatnonzero(self.source.kinds != CATEGORICAL).tolist():
-                if np.isinf(self._column(feature)).any():
-                    raise self._infinite_error(feature)
 
     def _column(self, feature: int) -> np.ndarray:
         values: AnyArray = self.source.load(np.array([feature]))[0]

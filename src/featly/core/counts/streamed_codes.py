@@ -16,9 +16,9 @@ from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import DenseSource, StreamedSource
+from featly.core.sources import DenseSource, Source, StreamedSource
 
-__all__ = ["InfiniteError", "StreamedCodes", "range_columns"]
+__all__ = ["InfiniteError", "StreamedCodes", "range_columns", "refuse_infinite"]
 
 
 RANGE_VALUES = 1 << 23  # that are coded at a time, if the memory limit allows it
@@ -133,7 +133,7 @@ class StreamedCodes(Codes):
         bounds = low, low + part.n_features
         cuts = self._cuts.get(bounds)
         if cuts is None:
-            _refuse_infinite(part)
+            refuse_infinite(part, 1)
             if isinstance(self.rule, Cuts):
                 cuts = self.rule.columns(*bounds)
             else:
@@ -165,8 +165,10 @@ class StreamedCodes(Codes):
         return Tables(np.concatenate([tables.counts for tables, _ in parts]), start, n_groups)
 
 
-def _refuse_infinite(part: DenseSource) -> None:
-    if part.values.dtype.kind == "f" and np.isinf(part.values).any():
-        for feature in np.flatnonzero(part.kinds != CATEGORICAL).tolist():
-            if np.isinf(part.load(np.array([feature]))).any():
-                raise InfiniteError(feature)
+def refuse_infinite(source: Source, n_jobs: int | None = None) -> None:
+    """Raise InfiniteError for the first column of numbers that holds an infinite value."""
+    if not source.has_infinite(n_jobs):
+        return
+    for feature in np.flatnonzero(source.kinds != CATEGORICAL).tolist():
+        if np.isinf(source.load(np.array([feature]))).any():
+            raise InfiniteError(feature)

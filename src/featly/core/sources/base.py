@@ -13,12 +13,20 @@ from typing import Any
 import numpy as np
 
 from featly.basics.kinds import CATEGORICAL
-from featly.basics.typing import ByteArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 
-__all__ = ["Comoments", "Moments", "Source", "centers_and_variances", "unit_scale"]
+__all__ = [
+    "Comoments",
+    "Moments",
+    "Source",
+    "any_infinite",
+    "centers_and_variances",
+    "unit_scale",
+]
 
 
+CHECKED_VALUES = 1 << 20  # looked at by one thread at a time
 TILE_BYTES = 1 << 20  # of float64: a tile and its product stay in a core's own cache
 PARTIAL_SUMS = 16  # Gram matrices are summed in this many fixed parts, whatever the threads
 PANEL_ROWS = 512  # above twice this, a Gram matrix is cut into panels instead of parts
@@ -122,12 +130,19 @@ class Source(ABC):
     atoms : int64 array of shape (n_features + 1,)
         The one-hot block of feature f is ``atoms[f]:atoms[f + 1]``; a single atom where the
         feature is not categorical.
+    memory : int or None
+        Bytes that blocks of columns may take, where they are read when asked for; None for a table
+        in memory.
+    on_device : bool
+        Whether it is a user's array on a GPU.
     """
 
     n_rows: int
     n_features: int
     kinds: ByteArray
     n_jobs: int | None
+    memory: int | None = None
+    on_device: bool = False
 
     @property
     def n_atoms(self) -> int:
@@ -140,6 +155,30 @@ class Source(ABC):
         return np.arange(self.n_features + 1)
 
     # ---- the storage ------------------------------------------------------------------------
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the numbers, as they are stored."""
+
+    def keys(self, make_key: Callable[..., str]) -> tuple[Any, ...]:
+        """Return what tells this table from others: values, structure, or keys of their parts."""
+        return ([make_key(self.load(np.arange(*block))) for block in self.blocks()],)
+
+    def has_infinite(self, n_jobs: int | None = None) -> bool:
+        """Return whether a number is infinite."""
+        return any(
+            run_blocks(
+                lambda block: bool(np.isinf(self.load(np.arange(*block))).any()),
+                self.blocks(),
+                n_jobs,
+            )
+        )
+
+    def level_codes(self, features: IntArray) -> AnyArray:
+        """Return the codes of categorical features from 1, feature-major; 0 where missing."""
+        assert len(features) == 0, "these columns have no levels"
+        return np.empty((0, self.n_rows), np.uint8)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the dense numbers of this view; 0 where there are none to be copied."""
@@ -255,6 +294,15 @@ class Source(ABC):
         for summed in run_blocks(sum_blocks, [blocks[a:b] for a, b in chunks], self.n_jobs):
             total += summed
         return total
+
+
+def any_infinite(values: AnyArray, n_jobs: int | None = None) -> bool:
+    """Return whether a number of a one-dimensional array is infinite."""
+    blocks = split(len(values), CHECKED_VALUES)
+    is_infinite = run_blocks(
+        lambda block: bool(np.isinf(values[slice(*block)]).any()), blocks, n_jobs
+    )
+    return any(is_infinite)
 
 
 def centers_and_variances(

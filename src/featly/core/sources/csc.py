@@ -1,5 +1,8 @@
 """Columns of a sparse matrix, compressed by column: what is not stored is zero."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.sparse
 
@@ -7,7 +10,7 @@ from featly.basics.kinds import CONTINUOUS
 from featly.basics.typing import ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import comoments, linear, moments
-from featly.core.sources.base import Comoments, Moments, Source
+from featly.core.sources.base import Comoments, Moments, Source, any_infinite
 
 __all__ = ["CSCSource"]
 
@@ -33,6 +36,21 @@ class CSCSource(Source):
         self.columns: IntArray = np.arange(self.n_features)
         self.center: FloatArray = np.zeros(self.n_features)
         self.scale: FloatArray = np.ones(self.n_features)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the numbers."""
+        dtype: np.dtype[Any] = np.dtype(self.matrix.dtype)
+        return dtype
+
+    def keys(self, make_key: Callable[..., str]) -> tuple[Any, ...]:
+        """Return the arrays of the matrix."""
+        matrix = self.matrix
+        return matrix.shape, matrix.data, matrix.indices, matrix.indptr
+
+    def has_infinite(self, n_jobs: int | None = None) -> bool:
+        """Return whether a stored number of the matrix is infinite."""
+        return any_infinite(self.matrix.data, n_jobs)
 
     def view(self, features: IntArray) -> "CSCSource":
         """Return only these features, in this order; the matrix is shared."""

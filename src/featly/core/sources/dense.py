@@ -1,5 +1,6 @@
 """Columns in memory: a matrix of numbers, row-major or feature-major, and a matrix of codes."""
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,13 +10,14 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import comoments, linear, moments
-from featly.core.sources.base import Comoments, Moments, Source
+from featly.core.sources.base import Comoments, Moments, Source, any_infinite
 
 __all__ = ["DenseSource", "compact_if_small"]
 
 ROW_BLOCK = 8192  # columns of a row-major matrix that one task streams through
 COLUMN_BLOCK = 4096
 MASKED_BLOCK = 512
+KEY_BLOCKS = 64  # whose keys are computed by several threads
 COMPACT_SHARE = 20  # a row-major table is copied, column by column, once this fraction is left ...
 COMPACT_BYTES = 16 << 20  # ... or once what is left is this small
 
@@ -97,6 +99,29 @@ class DenseSource(Source):
         Sums over the rows of a column differ in their last bits by how it lies.
         """
         return self._with(_by_rows=not feature_major)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the numbers."""
+        return np.dtype(self.values.dtype)
+
+    def keys(self, make_key: Callable[..., str]) -> tuple[Any, ...]:
+        """Return shape and order of the numbers, keys of their blocks, and the codes."""
+        lines = self.values.T if self.feature_major else self.values
+        blocks = split(len(lines), -(-len(lines) // KEY_BLOCKS))
+        keys = run_blocks(lambda block: make_key(lines[slice(*block)]), blocks, None)
+        return self.values.shape, self.feature_major, keys, self.codes
+
+    def has_infinite(self, n_jobs: int | None = None) -> bool:
+        """Return whether a number of the table is infinite."""
+        if self.values.dtype.kind in "iu":
+            return False
+        return any_infinite(self.values.ravel(order="K"), n_jobs)  # a view, in memory's order
+
+    def level_codes(self, features: IntArray) -> AnyArray:
+        """Return the codes of categorical features, copied."""
+        codes: AnyArray = self.codes[self.place[features]]
+        return codes
 
     @property
     def nbytes(self) -> int:

@@ -79,6 +79,7 @@ class CudaSource(Source):
     n_jobs: int | None
     n_features: int
     n_rows: int
+    on_device = True
 
     def __init__(
         self,
@@ -100,6 +101,12 @@ class CudaSource(Source):
         self.center, self.scale = xp.zeros(width), xp.ones(width)
 
     # ---- the storage ------------------------------------------------------------------------
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the numbers."""
+        dtype: np.dtype[Any] = np.dtype(self.values.dtype)
+        return dtype
+
     @property
     def feature_major(self) -> bool:
         """Return whether a single column of numbers lies together in memory."""
@@ -269,6 +276,11 @@ class StreamedCudaSource(Source):
         self.center, self.scale = np.zeros(self.n_features), np.ones(self.n_features)
 
     # ---- the storage ------------------------------------------------------------------------
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the numbers on the host."""
+        return self.host.dtype
+
     @property
     def feature_major(self) -> bool:
         """Return whether a single column of numbers lies together in memory."""

@@ -211,6 +211,20 @@ class StreamedSource(Source):
 
     # ---- the storage ------------------------------------------------------------------------
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the numbers in memory."""
+        return np.dtype(self.store.dtype)
+
+    def keys(self, make_key: Callable[..., str]) -> tuple[Any, ...]:
+        """Return the keys of all blocks."""
+        return (self.each(lambda part, places: make_key(part.values, part.codes)),)
+
+    def level_codes(self, features: IntArray) -> AnyArray:
+        """Return the codes of categorical features, which are loaded for good."""
+        codes = self.view(features).copy_to_memory()
+        return codes.level_codes(np.arange(len(features)))
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the columns of this view in memory."""
         return self.n_features * self.n_rows * self.store.dtype.itemsize
