@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 
-from featly.core.counts import streamed_codes
+from featly.core.counts import codes
 from featly.core.sources import streamed
 from featly.io.stores.npy import NpyTable
 
@@ -17,8 +17,8 @@ def small_blocks(columns=7, rows=40):
         mock.patch.object(streamed, "HELD_SHARE", 1 << 40),
         mock.patch.object(streamed, "BLOCK_BYTES", 8 * rows * columns),
         mock.patch.object(streamed, "ALIGNED", 1),
-        mock.patch.object(streamed_codes, "RANGE_VALUES", rows * columns),
-        mock.patch.object(streamed_codes, "ALIGNED", 1),
+        mock.patch.object(codes, "RANGE_VALUES", rows * columns),
+        mock.patch.object(codes, "ALIGNED", 1),
     ):
         yield
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from featly.basics.progress import progress_bar
 from featly.cli.load import LoadedData
 from featly.cli.printing import say
-from featly.core.counts.streamed_codes import range_columns
+from featly.core.counts.codes import range_columns
 from featly.io.stores import StoredTable
 from featly.registry import method_class
 

@@ -27,7 +27,6 @@ from featly.basics.progress import progress_bar
 from featly.basics.resources import DEVICES, Resources, format_bytes, free_memory, parse_bytes
 from featly.basics.typing import IntArray
 from featly.core.counts.discretise import CutRule
-from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.pairs import search as all_pairs
 from featly.core.pairs.correlation import NotFiniteError, UnitColumns
 from featly.core.pairs.devices import compare_where_best
@@ -434,7 +433,7 @@ def _compare(
         columns: Any = UnitColumns(problem.source, ranks=ranks)
         if wanted.needs_codes:
             codes = _code_columns(problem, wanted)
-            if isinstance(codes, StreamedCodes) and wanted.rule is not None:
+            if codes.memory is not None and wanted.rule is not None:
                 codes = CodesInOrder(codes, np.arange(p))  # discretised once, not for every block
             columns = CodedColumns(codes)
         memory_budget = resources.memory_budget // OWN_SHARE

@@ -19,11 +19,12 @@ import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
+from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray
 from featly.core.models.perceptron import NEAR, project, train
 from featly.core.runtime.parallel import run_blocks
-from featly.core.sources import DenseSource, Source
+from featly.core.sources import Source
 from featly.core.sources.base import centers_and_variances, unit_scale
 from featly.table.schema import Schema
 
@@ -177,12 +178,10 @@ class _StandardisedColumns:
         features = np.arange(low, high)
         tile = self._source.load(features)
         tile[np.isnan(tile)] = 0.0
-        if isinstance(self._source, DenseSource):
-            part = self._source.view(features)
-            atoms = part.atoms
-            for f in part.categorical.tolist():
-                missing = part.codes[part.place[f]] == 0
-                tile[atoms[f] : atoms[f + 1], missing] = 0.0
+        part = self._source.view(features)
+        categorical, atoms = np.flatnonzero(part.kinds == CATEGORICAL), part.atoms
+        for f, codes in zip(categorical.tolist(), part.level_codes(categorical), strict=True):
+            tile[atoms[f] : atoms[f + 1], codes == 0] = 0.0
         return tile
 
     def outputs(self) -> tuple[Callable[[FloatArray], FloatArray], float]:

@@ -17,7 +17,6 @@ from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts
 from featly.core.counts.entropy import ClassInformation, class_information
 from featly.core.counts.level_counts import LevelCounts, level_labels
-from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.runtime.device_cuda import NotOnDevice
 from featly.problem.place import device_codes
 from featly.table.schema import Schema
@@ -69,7 +68,7 @@ class _Counting:
         def count_part(part: Codes) -> Any:
             return compute(self._spread(problem.tables(part)))
 
-        return codes.each(count_part) if isinstance(codes, StreamedCodes) else [count_part(codes)]
+        return codes.each(count_part)
 
     def _spread(self, tables: Tables) -> Tables:
         """Return the counts with missing values spread over the levels, if they are to be."""

@@ -15,7 +15,6 @@ from featly.core.counts.discretise import Cuts
 from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.search import Criterion, PairInformation, SearchResult, forward_search
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.sources import StreamedSource
 from featly.filters._counting import CountingRanker, read_cuts
 from featly.table.schema import Schema
 
@@ -120,7 +119,7 @@ class GreedyInformation(CountingRanker):
     def _pack_cache(self, problem: Problem) -> PackCache | None:
         """Return the cache of packed columns; None for a table in memory without a cache folder."""
         source, folder = problem.source, problem.resources.cache
-        memory_budget = source.memory // 2 if isinstance(source, StreamedSource) else None
+        memory_budget = None if source.memory is None else source.memory // 2
         if folder is None and memory_budget is None:
             return None
         cuts = read_cuts(self.discretizer, problem)
@@ -161,7 +160,7 @@ class GreedyInformation(CountingRanker):
                 redundancy=self._redundancy,
                 spread=spread,
                 pack_cache=self._pack_cache(problem),
-                progress=progress if isinstance(problem.source, StreamedSource) else None,
+                progress=None if problem.source.memory is None else progress,
                 n_jobs=self.n_jobs,
             )
 

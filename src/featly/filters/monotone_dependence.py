@@ -22,7 +22,6 @@ from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
 from featly.core.ranking.ordering import best_first
 from featly.core.ranking.preference import Preference
-from featly.core.sources import StreamedSource
 from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
 from featly.table.schema import Schema
 
@@ -192,7 +191,7 @@ class MonotoneDependence(Ranker):
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # raises an error on infinite values
         source, preference = problem.source, problem.preference
-        if self.trade_off and isinstance(source, StreamedSource):
+        if self.trade_off and source.memory is not None:
             size = coded_bytes(source)
             if size > source.memory:
                 raise DataError(

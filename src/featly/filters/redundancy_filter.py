@@ -27,7 +27,6 @@ from featly.basics.resources import format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.entropy import class_information
-from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.counts.uncertainty import uncertainty
 from featly.core.pairs import search
 from featly.core.pairs.correlation import UnitColumns
@@ -36,7 +35,6 @@ from featly.core.pairs.tree import spanning_tree
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.sources import StreamedSource
 from featly.filters._counting import cut_rule_from, read_cuts
 from featly.filters.f_test import f_of_target
 from featly.table.schema import Schema
@@ -318,11 +316,11 @@ class RedundancyFilter(SubsetSelector):
                 columns: Any
                 if counts_levels:
                     assert codes is not None
-                    if not isinstance(codes, StreamedCodes):
+                    if codes.memory is None:
                         return search_columns(search, CodedColumns(codes), order, memory_budget)
                     columns = CodedColumns(CodesInOrder(codes, order))
                 else:
-                    if not isinstance(source, StreamedSource):
+                    if source.memory is None:
                         return search_columns(
                             search, UnitColumns(source, ranks=ranks), order, memory_budget
                         )

@@ -26,7 +26,7 @@ from featly.basics.progress import progress_bar
 from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
 from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import DenseSource, Moments
+from featly.core.sources import Moments
 from featly.core.stats.rank_tests import kruskal_wallis
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.filters.f_test import f_statistic
@@ -403,9 +403,9 @@ def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> 
     """Count the levels of some columns, which are categorical, in every class."""
 
     def count_part(part: Any, positions: Any) -> tuple[np.ndarray, Tables]:
-        assert isinstance(part, DenseSource)  # only a DenseSource has categorical columns
-        sizes, rows = np.diff(part.atoms), part.place
-        tables = count_tables(part.codes, rows, sizes, *problem.classes.groups(), n_jobs)
+        rows = np.arange(part.n_features)
+        codes, sizes = part.level_codes(rows), np.diff(part.atoms)
+        tables = count_tables(codes, rows, sizes, *problem.classes.groups(), n_jobs)
         return np.arange(len(columns))[positions], tables
 
     counted_parts = problem.source.view(columns).each(count_part)

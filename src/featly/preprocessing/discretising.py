@@ -17,9 +17,11 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
 from featly.basics.typing import AnyArray, FloatArray, IntArray
-from featly.core.counts.discretise import CutRule, Cuts, cut_codes, cut_sparse, learn_cuts
+from featly.core.counts.coding import cut_columns
+from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
+from featly.core.counts.streamed_codes import InfiniteError, refuse_infinite
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import CSCSource, DenseSource, Source
+from featly.core.sources import DenseSource, Source
 from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
 from featly.problem.ingest import read
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
@@ -158,19 +160,16 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
-    def _source(self, X: Any) -> CSCSource | DenseSource:
+    def _source(self, X: Any) -> Source:
         source = read(X, Schema(), self.n_jobs, integers=True).source
-        if isinstance(source, CSCSource):
-            cell = _find_infinite(source.matrix.data[:, None], self.n_jobs)
-            if cell is not None:
-                column = np.searchsorted(source.matrix.indptr, cell[0], side="right") - 1
-                _refuse_infinite(source.matrix.indices[cell[0]], column)
-            return source
-        assert isinstance(source, DenseSource)
-        if source.values.dtype.kind == "f":
-            cell = _find_infinite(source.values, self.n_jobs)
-            if cell is not None:
-                _refuse_infinite(*cell)
+        try:
+            refuse_infinite(source, self.n_jobs)
+        except InfiniteError as error:
+            values = source.load(np.array([error.feature]))[0]
+            raise DataError(
+                f"column 'x{error.feature}' has an infinite value (inf) in row "
+                f"{np.flatnonzero(np.isinf(values))[0]}: correct it, or make it missing"
+            ) from None
         return source
 
     def _numbers(self, rows: MixedRows) -> DenseSource:
@@ -212,9 +211,8 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         if plain is not None:
             source = self._source(self._validate_table(plain, reset=False))
             dtype = np.float32 if plain.dtype == np.float32 else np.float64
-            if isinstance(source, CSCSource):
-                return self._from_sparse(source, dtype)
-            return self._as_numbers(cut_codes(source, self._numeric_cuts(), self.n_jobs)[0], dtype)
+            cut = cut_columns(source, self._cuts, self.n_jobs)
+            return self._as_numbers(cut.block(0, cut.n_features), dtype)
         rows = self._reader.read(X, self)
         codes, _ = cut_codes(self._numbers(rows), self._numeric_cuts(), self.n_jobs)
         for column, column_codes in zip(self._reader.categorical, rows.codes, strict=True):
@@ -280,17 +278,6 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         levels: AnyArray = self.n_levels_[self._numeric].astype(dtype)
         return levels if self.missing == "level" else np.full_like(levels, np.nan)
 
-    def _from_sparse(self, source: CSCSource, dtype: type) -> AnyArray:
-        codes, zero, _ = cut_sparse(source, self._cuts, self.n_jobs)
-        out: AnyArray = np.empty((source.n_rows, source.n_features), dtype)
-        out[:] = zero.astype(dtype) - 1
-        columns = np.repeat(np.arange(source.n_features), np.diff(source.matrix.indptr))
-        numbers = np.where(
-            codes == 0, self._missing_numbers(dtype)[columns], codes.astype(dtype) - 1
-        )
-        out[source.matrix.indices, columns] = numbers
-        return out
-
     @property
     def cuts_(self) -> list[FloatArray]:
         """The cut points of every column."""
@@ -316,23 +303,3 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
             },
             self._library,
         )
-
-
-def _find_infinite(values: AnyArray, n_jobs: int | None) -> tuple[int, int] | None:
-    """Return row and column of an infinite value, if there is one."""
-    transposed = not values.flags.c_contiguous
-    lines = values.T if transposed else values
-    blocks = split(len(lines), max(1, CHECK_VALUES // max(1, lines.shape[1])))
-    has_infinite = run_blocks(lambda block: np.isinf(lines[slice(*block)]).any(), blocks, n_jobs)
-    if not any(has_infinite):
-        return None
-    begin, end = blocks[int(np.argmax(has_infinite))]
-    line, position = np.argwhere(np.isinf(lines[begin:end]))[0] + (begin, 0)
-    return (position, line) if transposed else (line, position)
-
-
-def _refuse_infinite(row: Any, column: Any) -> None:
-    raise DataError(
-        f"column 'x{column}' has an infinite value (inf) in row {row}: correct it, or make it "
-        "missing"
-    )

@@ -26,7 +26,8 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import split
-from featly.core.sources import CSCSource, DenseSource
+from featly.core.runtime.question import question
+from featly.core.sources import CSCSource
 from featly.problem.ingest import read
 from featly.study.splitter import Folds, Rows, Split
 from featly.table.frames import is_frame, open_table, refuse_shapes
@@ -190,12 +191,20 @@ def heom(X: Any, schema: Any = None) -> Distance:
             raise DataError(f"X has shape {X.shape}: give a table, rows by columns")
         X = open_table(X) if X.dtype.kind in "OUST" else X
     reading = read(X, Schema.of(schema))
-    source, names = reading.source, reading.columns.names
-    if isinstance(source, CSCSource):
-        return _SparseDistance(source.matrix, names)
-    assert isinstance(source, DenseSource)
+    return _distances(reading.source, reading.columns.names)
+
+
+@question
+def _distances(source: Any, names: Sequence[str]) -> "Distance":
+    """Return the distances between the rows of a table in memory."""
     numbers = [names[int(j)] for j in np.flatnonzero(source.kinds != CATEGORICAL)]
     return _MixedDistance(source.values, source.codes, numbers)
+
+
+@_distances.answer(CSCSource)
+def _sparse_distances(source: CSCSource, names: Sequence[str]) -> "Distance":
+    """Return those of a sparse table, which stays sparse."""
+    return _SparseDistance(source.matrix, names)
 
 
 def _ranges(low: FloatArray, high: FloatArray, names: Sequence[str]) -> FloatArray:

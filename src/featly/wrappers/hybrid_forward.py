@@ -25,7 +25,6 @@ from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.heom import join_neighbours, merge_neighbours
 from featly.core.models.naive_bayes import join_codes, join_numbers, merge_likelihoods
-from featly.core.sources import DenseSource
 from featly.filters.univariate_test import column_tests
 from featly.learners.heom import HEOMNeighbors
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
@@ -283,9 +282,7 @@ class _Search:
         return self.problem.source.load(features)
 
     def _codes(self, features: IntArray) -> IntArray:
-        source = self.problem.source
-        assert isinstance(source, DenseSource)  # only a DenseSource has categorical columns
-        return source.codes[source.place[features]].astype(np.int64)
+        return self.problem.source.level_codes(features).astype(np.int64)
 
     def _column(self, feature: int) -> tuple[AnyArray, bool]:
         numeric = bool(self.problem.columns.kinds[feature] != CATEGORICAL)

@@ -27,7 +27,7 @@ from featly.basics.kinds import CATEGORICAL, ORDINAL
 from featly.basics.typing import BoolArray, ByteArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import count_right, join_codes, join_numbers
 from featly.core.runtime.parallel import n_threads, run_blocks, split
-from featly.core.sources import DenseSource, Source
+from featly.core.sources import Source
 from featly.learners.encoding import Encoder
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from featly.problem.ingest_rows import MixedColumns
@@ -283,10 +283,9 @@ def _cells(source: Source, features: IntArray) -> FloatArray:
     categorical = source.kinds[features] == CATEGORICAL
     if not categorical.any():
         return source.load(features)
-    assert isinstance(source, DenseSource)  # only a DenseSource has categorical columns
     cells = np.empty((len(features), source.n_rows))
     cells[~categorical] = source.load(features[~categorical])
-    codes = source.codes[source.place[features[categorical]]].astype(np.float64)
+    codes = source.level_codes(features[categorical]).astype(np.float64)
     cells[categorical] = np.where(codes == 0, np.nan, codes)
     return cells
 

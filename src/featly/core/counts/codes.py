@@ -6,7 +6,7 @@ many columns at a time, with one byte a counter.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.simd import equal_mask, ones
 
 __all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "gather_columns",
-           "select_columns", "spread_missing"]  # fmt: skip
+           "range_columns", "select_columns", "spread_missing"]  # fmt: skip
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -30,6 +30,9 @@ ROW_BLOCK = 8192
 COPY_BYTES = 1 << 28  # of codes that are copied at most, to make columns contiguous
 FEW = 12  # up to so many levels, comparing bytes with each of them beats a histogram
 MOST_EXACT = 1 << 24  # total weight of rows whose counts are whole numbers
+RANGE_VALUES = 1 << 23  # that are coded at a time, if the memory limit allows it
+RANGE_SHARE = 16  # a range of values takes no more than this fraction of the memory
+ALIGNED = 512
 CHUNK = 248  # rows that a counter of one byte can hold, a multiple of 8
 
 
@@ -47,6 +50,8 @@ class Codes(ABC):
         The number that code 1 stands for, in columns where a code is a number less a constant.
     distinct : dict
         The numbers that the codes 1, 2, ... of other columns stand for.
+    memory : int or None
+        Bytes that columns may take, where they are coded when asked for; None for codes in memory.
     """
 
     n_rows: int
@@ -54,6 +59,7 @@ class Codes(ABC):
     n_levels: IntArray
     dtype: np.dtype[Any]
     n_jobs: int | None
+    memory: int | None = None
     lowest: AnyArray | None = None
     distinct: Mapping[int, FloatArray] = MappingProxyType({})
 
@@ -64,6 +70,19 @@ class Codes(ABC):
     @abstractmethod
     def take(self, features: IntArray) -> AnyArray:
         """Return some columns: contiguous codes of shape (len(features), n_rows)."""
+
+    @property
+    def width(self) -> int:
+        """Columns that are packed or copied at a time."""
+        return range_columns(self.n_rows)
+
+    def part(self, low: int, high: int) -> "Codes":
+        """Return a range of columns, in memory."""
+        return select_columns(self, np.arange(low, high))
+
+    def each(self, function: Callable[["Codes"], Any]) -> list[Any]:
+        """Call a function with every range of columns that is in memory at a time."""
+        return [function(self)]
 
     def tables(self, groups: IntArray, n_groups: int) -> Tables:
         """Count every column against a grouping of the rows.
@@ -102,6 +121,21 @@ class Codes(ABC):
 
         run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
+
+
+def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
+    """Return how many columns are coded and packed at a time.
+
+    Examples
+    --------
+    >>> range_columns(1000), range_columns(1_000_000), range_columns(1000, 10**8, 8)
+    (8192, 8, 512)
+    """
+    values = RANGE_VALUES
+    if memory is not None:
+        values = min(values, memory // RANGE_SHARE // itemsize)
+    width = max(1, values // max(1, n_rows))
+    return width // ALIGNED * ALIGNED if width >= ALIGNED else width
 
 
 class DenseCodes(Codes):

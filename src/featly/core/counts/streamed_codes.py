@@ -11,19 +11,14 @@ import numpy as np
 
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, IntArray
-from featly.core.counts.codes import Codes, DenseCodes
+from featly.core.counts.codes import Codes, DenseCodes, range_columns
 from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import DenseSource, Source, StreamedSource
 
-__all__ = ["InfiniteError", "StreamedCodes", "range_columns", "refuse_infinite"]
-
-
-RANGE_VALUES = 1 << 23  # that are coded at a time, if the memory limit allows it
-RANGE_SHARE = 16  # a range of values takes no more than this fraction of the memory
-ALIGNED = 512
+__all__ = ["InfiniteError", "StreamedCodes", "refuse_infinite"]
 
 
 class InfiniteError(ValueError):
@@ -32,21 +27,6 @@ class InfiniteError(ValueError):
     def __init__(self, feature: int) -> None:
         super().__init__(f"feature {feature}")
         self.feature = feature
-
-
-def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
-    """Return how many columns are coded and packed at a time.
-
-    Examples
-    --------
-    >>> range_columns(1000), range_columns(1_000_000), range_columns(1000, 10**8, 8)
-    (8192, 8, 512)
-    """
-    values = RANGE_VALUES
-    if memory is not None:
-        values = min(values, memory // RANGE_SHARE // itemsize)
-    width = max(1, values // max(1, n_rows))
-    return width // ALIGNED * ALIGNED if width >= ALIGNED else width
 
 
 class StreamedCodes(Codes):
@@ -87,11 +67,17 @@ class StreamedCodes(Codes):
         self.rows: IntArray | None = rows
         self.rule, self.y, self.n_classes = rule, y, n_classes
         self.n_rows, self.n_features = source.n_rows, source.n_features
+        self.memory: int | None = source.memory
         self.n_jobs = n_jobs
-        self.width: int = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
-        self.source: StreamedSource = source.with_block_width(self.width)
+        self._width: int = range_columns(source.n_rows, source.memory, source.store.dtype.itemsize)
+        self.source: StreamedSource = source.with_block_width(self._width)
         self._cuts: dict[tuple[int, int], Cuts] = {}
         self._n_levels: IntArray | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns that are coded at a time."""
+        return self._width
 
     @property
     def n_levels(self) -> IntArray:  # type: ignore[override]
@@ -102,7 +88,7 @@ class StreamedCodes(Codes):
 
     def each(self, function: Callable[[Codes], Any]) -> list[Any]:
         """Call a function with every range of columns, loaded one after the other."""
-        ranges = split(self.n_features, self.width)
+        ranges = split(self.n_features, self._width)
         return run_blocks(lambda part: function(self.part(*part)), ranges, self.n_jobs)
 
     @property
@@ -149,10 +135,10 @@ class StreamedCodes(Codes):
     def take(self, features: IntArray) -> AnyArray:
         """Return some columns."""
         matrix: AnyArray = np.empty((len(features), self.n_rows), self.dtype)
-        number = np.asarray(features) // self.width
+        number = np.asarray(features) // self._width
         for k in np.unique(number).tolist():
-            wanted, low = np.flatnonzero(number == k), k * self.width
-            codes = self.part(low, min(low + self.width, self.n_features))
+            wanted, low = np.flatnonzero(number == k), k * self._width
+            codes = self.part(low, min(low + self._width, self.n_features))
             matrix[wanted] = codes.take(np.asarray(features)[wanted] - low)
         return matrix
 

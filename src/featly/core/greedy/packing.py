@@ -15,10 +15,9 @@ import numpy as np
 from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.core.counts.bitpacking import PlaneLayout, occupied_levels
 from featly.core.counts.bitplanes import MOST_LEVELS, BitPlanes
-from featly.core.counts.codes import Codes, select_columns
+from featly.core.counts.codes import Codes
 from featly.core.counts.entropy import class_information
 from featly.core.counts.histograms import WideColumns
-from featly.core.counts.streamed_codes import StreamedCodes, range_columns
 from featly.core.runtime.parallel import run_blocks
 
 __all__ = ["MemoryPack", "PackStore", "PackedColumns", "Packing", "pack_columns"]
@@ -39,7 +38,7 @@ def pack_columns(
     Ranges that were packed under another memory limit have other bounds and are used as well.
     """
     pack_store = pack_store or MemoryPack()
-    if not isinstance(codes, StreamedCodes) and isinstance(pack_store, MemoryPack):
+    if codes.memory is None and isinstance(pack_store, MemoryPack):
         return [packing.pack(codes, 0, n_jobs)]
     try:
         _pack_missing(codes, packing, pack_store, n_jobs, progress)
@@ -58,23 +57,18 @@ def _pack_missing(
 ) -> None:
     """Pack the columns that are not in the store yet."""
     p, packed_ranges = codes.n_features, pack_store.ranges()
-    width = codes.width if isinstance(codes, StreamedCodes) else range_columns(codes.n_rows)
     done, lock = sum(high - low for low, high in packed_ranges), threading.Lock()
 
     def pack_range(part: tuple[int, int]) -> None:
         nonlocal done
         low, high = part
-        if isinstance(codes, StreamedCodes):
-            range_codes = codes.part(low, high)
-        else:
-            range_codes = select_columns(codes, np.arange(low, high))
-        pack_store.put(packing.pack(range_codes, low, n_jobs))
+        pack_store.put(packing.pack(codes.part(low, high), low, n_jobs))
         with lock:
             done += high - low
             if progress is not None:
                 progress(done, p)
 
-    run_blocks(pack_range, _unpacked_ranges(packed_ranges, p, width), n_jobs)
+    run_blocks(pack_range, _unpacked_ranges(packed_ranges, p, codes.width), n_jobs)
 
 
 def _unpacked_ranges(

@@ -28,7 +28,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import DenseSource, Source
+from featly.core.sources import Source
 
 __all__ = [
     "ClinicalColumns",
@@ -487,14 +487,11 @@ class ClinicalColumns:
 
 def source_positions(source: Source, features: IntArray) -> FloatArray:
     """Place some columns of a source on the line."""
-    if not isinstance(source, DenseSource):
-        numbers = source.load(features)
-        return number_positions(numbers, *ranges(numbers))
     z = np.empty((len(features), source.n_rows))
     coded = source.kinds[features] == CATEGORICAL
     if (~coded).any():
         numbers = source.load(features[~coded])
         z[~coded] = number_positions(numbers, *ranges(numbers))
     if coded.any():
-        z[coded] = code_positions(source.codes[source.place[features[coded]]])
+        z[coded] = code_positions(source.level_codes(features[coded]))
     return z

@@ -44,7 +44,7 @@ from numba.core import cgutils
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import intrinsic, kernel
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import DenseSource, Source, StreamedSource
+from featly.core.sources import DenseSource, Source
 from featly.core.stats.correlations import mid_ranks
 
 __all__ = ["GRID", "LANES", "LEAST", "NotFiniteError", "UnitColumns", "Units"]
@@ -109,7 +109,7 @@ class UnitColumns:
     grid = GRID
 
     def __init__(self, source: Source, *, ranks: bool = False) -> None:
-        if ranks and isinstance(source, StreamedSource):
+        if ranks and source.memory is not None:
             # once, into a temporary file: a column is loaded many times
             _refuse_infinite(source)
             source, ranks = mid_ranks(source), False

@@ -17,24 +17,31 @@ from featly.basics.errors import DataError
 from featly.basics.kinds import CONTINUOUS
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
-from featly.core.counts.streamed_codes import StreamedCodes
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import DenseSource, StreamedSource
+from featly.core.runtime.question import question
+from featly.core.sources import DenseSource, Source, StreamedSource
 from featly.core.sources.streamed import write_at
 
 __all__ = ["CodesInOrder", "columns_in_order", "restore_order"]
 
 
-def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
-    """Copy columns of numbers in an order; the copy takes as much space on disk as they do.
+@question
+def columns_in_order(source: Source, order: IntArray) -> Source:
+    """Return columns of numbers in an order; those on disk are copied there.
 
     Parameters
     ----------
-    source : StreamedSource
+    source : Source
         Without categorical columns.
     order : int64 array
         Columns, each at most once.
     """
+    return source.view(order)
+
+
+@columns_in_order.answer(StreamedSource)
+def _columns_on_disk_in_order(source: StreamedSource, order: IntArray) -> Source:
+    """Copy them: the copy takes as much space on disk as they do."""
     file = _Columns(source.n_rows, source.store.dtype, len(order))
     position = _positions_in_order(order, source.n_features)
 
@@ -51,7 +58,7 @@ class CodesInOrder(Codes):
 
     Parameters
     ----------
-    codes : StreamedCodes
+    codes : Codes
     order : int64 array
         Columns, each at most once.
     """
@@ -62,7 +69,7 @@ class CodesInOrder(Codes):
     n_features: int
     n_rows: int
 
-    def __init__(self, codes: StreamedCodes, order: IntArray) -> None:
+    def __init__(self, codes: Codes, order: IntArray) -> None:
         self.n_rows, self.n_features, self.n_jobs = codes.n_rows, len(order), codes.n_jobs
         self.n_levels, self.dtype = codes.n_levels[order], codes.dtype
         self._file = _Columns(self.n_rows, self.dtype, len(order))

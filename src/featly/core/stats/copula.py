@@ -41,7 +41,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import Source, StreamedSource
+from featly.core.sources import Source
 
 __all__ = ["RankedColumns", "class_dependence", "code_columns", "coded_bytes", "dependence"]
 
@@ -175,8 +175,6 @@ def _code_type(n_rows: int) -> type[np.unsignedinteger[Any]]:
 
 def _code_range(source: Source, low: int, high: int) -> RankedColumns:
     """Code a range of columns."""
-    if isinstance(source, StreamedSource):
-        return _code_range(source.range(low, high), 0, high - low)
     categorical = source.kinds[low:high] == CATEGORICAL
     codes = np.zeros((high - low, source.n_rows), _code_type(source.n_rows))
     numeric = np.flatnonzero(~categorical)
@@ -184,8 +182,7 @@ def _code_range(source: Source, low: int, high: int) -> RankedColumns:
         values = source.load(low + numeric)
         # NumPy's sort is vectorised, and lets other threads run; NaN comes last
         _dense_ranks(values, np.argsort(values, axis=1), numeric, codes)
-    for f in np.flatnonzero(categorical):
-        codes[f] = source.codes[source.place[low + f]]  # type: ignore[attr-defined]
+    codes[categorical] = source.level_codes(low + np.flatnonzero(categorical))
     return RankedColumns(codes, codes.max(axis=1).astype(np.int64), categorical)
 
 

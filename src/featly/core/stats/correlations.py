@@ -16,6 +16,7 @@ import numpy as np
 from featly.basics.typing import FloatArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
+from featly.core.runtime.question import question
 from featly.core.sources import DenseSource, Moments, Source, StreamedSource
 
 __all__ = ["Correlations", "mid_ranks"]
@@ -80,17 +81,8 @@ class Correlations:
             self._source if complete.all() else self._source.view(self._complete)
         )
         self._filled_source: Source | None = None
-        if len(self._incomplete) and isinstance(self._source, StreamedSource):
-            self._filled_source = self._source.view(self._incomplete).fill_with_center()
-        elif len(self._incomplete):
-            view = self._source.view(self._incomplete)
-            filled = np.empty((len(self._incomplete), source.n_rows))
-
-            def fill(block: tuple[int, int]) -> None:
-                filled[slice(*block)] = np.nan_to_num(view.load(np.arange(*block)))
-
-            run_blocks(fill, view.blocks(), source.n_jobs)
-            self._filled_source = DenseSource(filled.T, n_jobs=source.n_jobs)
+        if len(self._incomplete):
+            self._filled_source = _fill_with_zero(self._source.view(self._incomplete))
 
     def condition_on(self, chosen: int) -> None:
         """Fill `redundancy` with the absolute correlations with a column."""
@@ -105,6 +97,25 @@ class Correlations:
         redundancy /= GRID
 
 
+@question
+def _fill_with_zero(source: Source) -> Source:
+    """Return centred columns with 0 where a value is missing."""
+    filled = np.empty((source.n_features, source.n_rows))
+
+    def fill(block: tuple[int, int]) -> None:
+        filled[slice(*block)] = np.nan_to_num(source.load(np.arange(*block)))
+
+    run_blocks(fill, source.blocks(), source.n_jobs)
+    return DenseSource(filled.T, n_jobs=source.n_jobs)
+
+
+@_fill_with_zero.answer(StreamedSource)
+def _fill_streamed(source: StreamedSource) -> Source:
+    """Fill when a block is read."""
+    return source.fill_with_center()
+
+
+@question
 def mid_ranks(source: Source) -> Source:
     """Replace the columns of a source by ranks from 1; equal values get the mean of their ranks.
 
@@ -118,10 +129,7 @@ def mid_ranks(source: Source) -> Source:
     >>> mid_ranks(DenseSource(column)).values[:, 0].tolist()
     [2.5, 1.0, nan, 2.5]
     """
-    dtype = np.float32 if source.n_rows < EXACT else np.float64
-    if isinstance(source, StreamedSource):
-        return source.map_blocks(mid_ranks, np.dtype(dtype), feature_major=True, once=True)
-    ranks = np.empty((source.n_features, source.n_rows), dtype)
+    ranks = np.empty((source.n_features, source.n_rows), _rank_dtype(source.n_rows))
 
     def rank_block(block: tuple[int, int]) -> None:
         values = source.load(np.arange(*block))
@@ -129,6 +137,17 @@ def mid_ranks(source: Source) -> Source:
 
     run_blocks(rank_block, source.blocks(), source.n_jobs)
     return DenseSource(ranks.T, n_jobs=source.n_jobs)
+
+
+@mid_ranks.answer(StreamedSource)
+def _mid_ranks_streamed(source: StreamedSource) -> Source:
+    """Rank once, into a temporary file."""
+    dtype = np.dtype(_rank_dtype(source.n_rows))
+    return source.map_blocks(mid_ranks, dtype, feature_major=True, once=True)
+
+
+def _rank_dtype(n_rows: int) -> type[np.floating[Any]]:
+    return np.float32 if n_rows < EXACT else np.float64
 
 
 @kernel
