@@ -169,8 +169,8 @@ def test_a_map_of_a_file_is_streamed_under_a_limit(tmp_path):
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
-        ("a lot", "memory_limit='a lot': give a number of bytes"),
-        (1000, "too little"),
+        ("a lot", "memory_limit='a lot': give 1 MB or more"),
+        (1000, "give 1 MB or more"),
         (True, "True"),
     ],
 )

@@ -8,8 +8,6 @@ Golub, T. R. et al. (1999), Molecular classification of cancer: class discovery 
 prediction by gene expression monitoring, *Science* 286, 531-537.
 """
 
-from typing import Any
-
 import numpy as np
 
 from featly.additive import Additive
@@ -17,12 +15,12 @@ from featly.base import Problem, Ranking, rank_by_merit
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Streaming
 
 __all__ = ["SignalToNoise"]
 
 
-class SignalToNoise(Additive):
+class SignalToNoise(OnDevice, Streaming, Additive):
     r"""Rank columns by the distance of class means over the spread within the classes.
 
     With more than two classes, each class is compared with all other rows together, and the
@@ -109,21 +107,6 @@ class SignalToNoise(Additive):
     _takes_bytes = True
     _uses = ("keep", "prior", "costs")
     _missing = True
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
 
     def _statistic(self, problem: Problem, settled: None) -> Moments:
         return problem.moments(by_class=True)
