@@ -14,8 +14,8 @@ from featly.registry import METHODS, method_class, methods_that
 ROOT = Path(__file__).parents[1]
 # what users may add, by the names of their packages
 EXTRAS = (
-    "anndata", "bed_reader", "cupy", "h5py", "imblearn", "jinja2", "matplotlib", "pandas", "pyarrow",
-    "pyspark", "starlette", "uvicorn", "zarr",
+    "anndata", "bed_reader", "cupy", "h5py", "imblearn", "jinja2", "matplotlib", "pandas",
+    "pyarrow", "pyspark", "starlette", "uvicorn", "zarr",
 )  # fmt: skip
 
 

@@ -150,7 +150,7 @@ PriorTop = Annotated[
 ]  # fmt: skip
 PriorWeight = Annotated[
     float | None,
-    typer.Option(help="How much they are favoured (10).", rich_help_panel=_COLUMNS),
+    typer.Option(help="Their prior, a number from 1 up (10).", rich_help_panel=_COLUMNS),
 ]
 Costs = Annotated[
     str | None,
