@@ -133,6 +133,8 @@ def test_numbers():
     assert batches.statistic_ == pytest.approx(whole.statistic_, rel=1e-8)
     with pytest.raises(DataError, match=r"InformationGain\.partial_fit takes classes"):
         InformationGain().partial_fit(X, y)
+    with pytest.raises(DataError, match=r"'a' in row 1, .* the target of every batch is numbers"):
+        batches.partial_fit(X[:2], ["3", "a"])
     times = np.array([(True, 3.0), (False, 5.0)] * 40, [("event", "?"), ("time", "f8")])
     with pytest.raises(DataError, match=r"FTest\.partial_fit takes classes or numbers"):
         FTest().partial_fit(X, times)
@@ -204,6 +206,8 @@ def test_classes_that_come_later():
         ranker.partial_fit(X, list("aabbcd"), classes=["a", "b", "c"])
     with pytest.raises(DataError, match="make all labels text, or all numbers"):
         ranker.partial_fit(X, [0, 1, 0, 1, 0, 1])
+    with pytest.raises(DataError, match=r"y holds real numbers .* of every batch is classes"):
+        ranker.partial_fit(X, np.arange(6) / 4)
 
 
 def test_errors_change_nothing(monkeypatch):

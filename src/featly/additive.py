@@ -15,7 +15,7 @@ from featly.basics.typing import AnyArray, IntArray
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.problem.ingest import as_stored_table
 from featly.problem.ingest_rows import kinds_as_schema
-from featly.problem.target import Classes, Target
+from featly.problem.target import KIND_NAMES, Classes, Target
 from featly.table.frames import Table, is_frame, open_table
 from featly.table.schema import Columns, Schema
 
@@ -175,13 +175,9 @@ class Additive(Weighted, Ranker, _AdditiveState):
         kind, name = problem.target.kind, type(self).__name__
         if kind not in self._adds_targets:
             raise DataError(
-                f"y holds {kind}, where {name}.partial_fit takes "
-                f"{' or '.join(self._adds_targets)}: what it sums depends on all rows. Use fit"
-            )
-        if batches is not None and kind != batches.target_kind:
-            raise DataError(
-                f"y holds {kind} in this batch, and {batches.target_kind} in the first: say which "
-                "by Schema(target_kind=...)"
+                f"y holds {KIND_NAMES[kind]}, where {name}.partial_fit takes "
+                f"{' or '.join(KIND_NAMES[k] for k in self._adds_targets)}: what it sums depends "
+                "on all rows. Use fit"
             )
         problem = problem.in_memory(f"{name}.partial_fit")
         stored = as_stored_table(X, mapped=False)
@@ -289,7 +285,8 @@ def _check_classes(target: Target, classes: Any) -> None:
     if classes is None:
         return
     if not isinstance(target, Classes):
-        raise ParameterError(f"classes is for a target of classes, and y holds {target.kind}")
+        held = KIND_NAMES[target.kind]
+        raise ParameterError(f"classes is for a target of classes, and y holds {held}")
     known = set(np.asarray(classes).tolist())
     for label in target.labels.tolist():
         if label not in known:

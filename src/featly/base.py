@@ -35,9 +35,9 @@ from featly.problem.outcome import Ranking, Selection, StoppedError, rank_by_mer
 from featly.problem.parameters import InSchema, Threaded
 from featly.problem.place import read_device, run_where_best
 from featly.problem.problem import Problem
-from featly.problem.target import Classes, Target, read_target
+from featly.problem.target import KIND_NAMES, Classes, Target, read_target
 from featly.problem.weights import read_weights, weigh_rows
-from featly.registry import methods_that, suggested
+from featly.registry import methods_that, suggest
 from featly.table.frames import (
     DefaultNames,
     frame_of,
@@ -231,8 +231,9 @@ class _Selector(SelectorMixin, BaseEstimator):
         )
         if weights is not None and target.kind not in self._weighs_targets:
             raise DataError(
-                f"y holds {target.kind}, where {self._display_name()} takes no sample_weight: "
-                "leave it out" + ("" if self._weighs_targets else _methods_with_weights())
+                f"y holds {KIND_NAMES[target.kind]}, where {self._display_name()} takes no "
+                "sample_weight: leave it out"
+                + ("" if self._weighs_targets else _methods_with_weights())
             )
         itemsize = getattr(getattr(X, "dtype", None), "itemsize", 0)
         integers = integers or (self._takes_bytes and itemsize == 1)
@@ -329,7 +330,7 @@ class _Selector(SelectorMixin, BaseEstimator):
             if kind in self._kinds or not (columns.kinds == code).any():
                 continue
             column = columns.names[int(np.flatnonzero(columns.kinds == code)[0])]
-            suggestions = suggested(methods_that(kind=kind, target=target))
+            suggestions = suggest(methods_that(kind=kind, target=target))
             raise DataError(
                 f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
                 "leave it out, declare it continuous or ordinal in the schema if its values have "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-__all__ = ["METHODS", "Method", "method_class", "methods_that", "suggested"]
+__all__ = ["METHODS", "Method", "method_class", "methods_that", "suggest"]
 
 # methods that an error suggests first, from the quickest to the most thorough
 FIRST = ("FTest", "UnivariateTest", "JMI", "ReliefF", "SVMRFE", "MKLRFE", "ForestRanker")
@@ -606,13 +606,13 @@ def methods_that(**wanted: Any) -> list[str]:
     ]
 
 
-def suggested(names: Iterable[str]) -> str:
+def suggest(names: Iterable[str]) -> str:
     """Return methods for an error to suggest: some by name, and where to find the others.
 
     Examples
     --------
-    >>> from featly.registry import suggested
-    >>> suggested(["FTest", "GainRatio", "MKLRFE", "DISR"])
+    >>> from featly.registry import suggest
+    >>> suggest(["FTest", "GainRatio", "MKLRFE", "DISR"])
     'FTest, MKLRFE and others (`featly methods` lists them)'
     """
     methods = list(names)

@@ -154,8 +154,8 @@ def test_cfs_maximises_merit_less_mean_cost():
     [
         ({"costs": {"agee": 1.0}}, "costs names 'agee', which is no column of the table"),
         ({"prior": {"agee": 2.0}}, "prior names 'agee', which is no column of the table"),
-        ({"costs": {"x0": -1.0}}, "costs of 'x0' is -1.0: a cost is a finite number of at least 0"),
-        ({"costs": {"x0": np.inf}}, "costs of 'x0' is inf"),
+        ({"costs": {"x0": -1.0}}, "cost of 'x0' is -1.0: a cost is a finite number of at least 0"),
+        ({"costs": {"x0": np.inf}}, "the cost of 'x0' is inf"),
         ({"costs": {"x0": 1.0}, "trade_off": -1}, "trade_off is -1: give the score"),
         ({"costs": {"x0": 1.0}, "trade_off": "much"}, "trade_off is 'much'"),
         ({"costs": {"x0": 1.0}, "trade_off": True}, "trade_off is True"),

@@ -91,6 +91,7 @@ def test_mistakes(files, run):
     assert "leave out --target-kind classes" in refuse("--target-kind", "classes")
     assert "--method auto is for classes" in refuse("--method", "auto")
     assert "--trade-off weighs costs: give them by --costs" in refuse("--trade-off", "1")
+    assert "Invalid value for '--trade-off'" in refuse("--trade-off", "-1")
     err = run("describe", files["mixed"], "--target", "district", "--target-kind", "numbers",
                  code=2)[1]  # fmt: skip
     assert "holds text" in err

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from featly.basics.errors import DataError, ParameterError
 from featly.problem.target import (
+    KIND_NAMES,
     Classes,
     Numbers,
     Survival,
@@ -166,6 +167,12 @@ def test_mistakes(y, kind, message):
     assert "\n" not in str(caught.value)
 
 
+def test_fractions_that_the_user_calls_classes():
+    for targets, remedy in ((ANY, "'classes'"), (("classes",), r"'classes' and use FTest, .*")):
+        with pytest.raises(DataError, match=f"or leave out target_kind={remedy}$"):
+            read([1.5, 2, 3], "classes", targets=targets)
+
+
 def test_no_target_and_a_target_of_another_length():
     with pytest.raises(ParameterError, match="the target y is None: give the outcome of every row"):
         read(None)
@@ -180,9 +187,10 @@ def test_no_target_and_a_target_of_another_length():
 )
 def test_the_error_for_another_kind_names_methods_that_take_it(y, kind, able):
     others = tuple(k for k in ANY if k != kind)
-    with pytest.raises(DataError, match=f"use a method that takes {kind}: .*{able}") as caught:
+    held = KIND_NAMES[kind]
+    with pytest.raises(DataError, match=f"use a method that takes {held}: .*{able}") as caught:
         read(list(y) if isinstance(y, str) else y, targets=others)
-    assert f"is for {' and '.join(others)}" in str(caught.value)
+    assert f"is for {' and '.join(KIND_NAMES[k] for k in others)}" in str(caught.value)
     if kind == "numbers":
         assert "cut y into classes, or" in str(caught.value)
 

@@ -54,6 +54,12 @@ def test_numbers_take_weights():
         InformationGain().fit(X, y, sample_weight=weights)
 
 
+def test_weights_that_leave_one_class():
+    X, y, _ = table()
+    with pytest.raises(DataError, match=r"one class only \('ill'\) in rows of a sample_weight"):
+        FTest().fit(X, np.where(y == 1, "ill", "well"), sample_weight=y)
+
+
 def test_no_p_value_where_weights_are_no_counts():
     X, y, rng = table()
     for method in (FTest(), ChiSquared(discretizer="equal-width")):

@@ -34,9 +34,9 @@ OPERATORS = {"+": "-", "-": "+", "*": "/", "/": "*", "and": "or", "or": "and"}
 OPERATORS |= {f"{old}=": f"{new}=" for old, new in OPERATORS.items() if len(old) == 1}
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 NOT_WALKED = ("annotation", "returns", "decorator_list", "type_params")  # fields of nodes
-FIELDS = ("number", "path", "kind", "line", "column", "before", "after")
-Fault = dict[str, Any]  # of FIELDS; lines count from 1, columns from 0
-Site = tuple[Any, ...]  # kind, line, column, before, after
+FIELDS = ("number", "path", "kind", "line", "column", "before", "after", "text")
+Fault = dict[str, Any]  # of FIELDS; lines count from 1, columns from 0; text is the whole line
+Site = tuple[Any, ...]  # kind, line, column, before, after; of drawn ones the text, too
 
 
 # ---- drawing -------------------------------------------------------------------------------------
@@ -48,7 +48,8 @@ def draw_faults(root: Path, count: int, seed: int = 0) -> list[Fault]:
         path = file.relative_to(root).as_posix()
         if file.name != "__init__.py" and "cuda" not in path:
             tree = ast.parse(text := file.read_text("utf-8"))
-            sites += [(path, *site) for site in find_sites(text, tree)]
+            lines = text.split("\n")
+            sites += [(path, *site, lines[site[1] - 1]) for site in find_sites(text, tree)]
             sizes[path] = len({n.lineno for n in ast.walk(tree) if isinstance(n, ast.stmt)})
     for kind in KINDS:
         likely = [site for site in sites if site[1] == kind]
@@ -146,12 +147,15 @@ def indices_of(node: ast.AST) -> Iterator[ast.expr]:
 
 # ---- running -------------------------------------------------------------------------------------
 def apply_fault(root: Path, fault: Fault) -> None:
-    """Put a fault into its file, which must still be as it was when the fault was drawn."""
+    """Put a fault into its line, wherever that is by now: the nearest one with the same text."""
     file, before = root / fault["path"], fault["before"]
     text = file.read_text("utf-8")
-    low = sum(len(line) + 1 for line in text.split("\n")[: fault["line"] - 1]) + fault["column"]
-    if not text.startswith(before, low):
-        raise SystemExit(f"fault {fault['number']}: {fault['path']} has changed: draw faults again")
+    lines = text.split("\n")
+    same = [k for k, line in enumerate(lines) if line == fault["text"]]
+    at = min(same, key=lambda k: abs(k + 1 - fault["line"]), default=0)
+    low = sum(len(line) + 1 for line in lines[:at]) + fault["column"]
+    if not same or not text.startswith(before, low):
+        raise SystemExit(f"fault {fault['number']}: {fault['path']} has changed: draw it again")
     file.write_text(text[:low] + fault["after"] + text[low + len(before) :], "utf-8")
 
 

@@ -22,7 +22,7 @@ IRREGULAR = {
 # names of the public interface, and words that end in "ed" and are no participle of a verb here
 ALLOWED = {
     "biased", "coded", "embed", "favoured", "feed", "need", "scaled", "seed", "shifted", "shuffled",
-    "speed", "suggested", "weighted",
+    "speed", "weighted",
 }  # fmt: skip
 # the first line of a parameter that many functions share; what is special to one follows below it
 SHARED = {

@@ -28,12 +28,12 @@ THEMES = ("light", "dark")
 
 INSIDE = """<script>document.documentElement.dataset.theme = THEME;
 window.addEventListener('load', async () => {
-  let told;
-  try { told = await (async () => { SCRIPT })(); } catch (e) { told = {error: String(e)}; }
-  parent.postMessage(JSON.stringify(told), '*');
+  let answer;
+  try { answer = await (async () => { SCRIPT })(); } catch (e) { answer = {error: String(e)}; }
+  parent.postMessage(JSON.stringify(answer), '*');
 });</script></body>"""
-OUTSIDE = """<!DOCTYPE html><body style="margin:0"><pre id="told"></pre><script>
-window.addEventListener('message', e => document.getElementById('told').textContent = e.data);
+OUTSIDE = """<!DOCTYPE html><body style="margin:0"><pre id="answer"></pre><script>
+window.addEventListener('message', e => document.getElementById('answer').textContent = e.data);
 </script><iframe srcdoc="PAGE" style="width:WIDTHpx;height:900px;border:0"></iframe></body>"""
 
 
@@ -48,7 +48,7 @@ def run_in_page(page, path, script, width=1400, theme="light"):
     dom = run_browser(
         ["--dump-dom", "--window-size=1600,1000", "--virtual-time-budget=20000", path.as_uri()]
     ).decode()
-    match = re.search(r'<pre id="told">(.+?)</pre>', dom, re.DOTALL)
+    match = re.search(r'<pre id="answer">(.+?)</pre>', dom, re.DOTALL)
     assert match, dom[-500:]
     document = json.loads(unescape(match[1]))
     assert not (isinstance(document, dict) and "error" in document), document
@@ -67,8 +67,8 @@ def test_nothing_serious_for_people_who_read_otherwise(page, tmp_path, width, th
     script = """
         document.querySelectorAll('details').forEach(d => d.open = true);
         document.querySelectorAll('.card').forEach(c => c.style.contentVisibility = 'visible');
-        const found = await axe.run(document, {resultTypes: ['violations']});
-        return {passes: found.passes.length, violations: found.violations.map(
+        const outcome = await axe.run(document, {resultTypes: ['violations']});
+        return {passes: outcome.passes.length, violations: outcome.violations.map(
             v => [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))])};
     """
     result = run_in_page(page_with_axe, tmp_path / "page.html", script, width, theme)
@@ -109,8 +109,8 @@ def test_sorting_filtering_and_looking_up(cohort_report, page, tmp_path):
         find.value = up[0]; find.dispatchEvent(new Event('input'));
         return {before, up, down, left,
                 sort: table.tHead.rows[0].cells[1].getAttribute('aria-sort'),
-                told: document.getElementById('ranks-told').textContent,
-                found: document.getElementById('found').firstChild.textContent};
+                count: document.getElementById('ranks-count').textContent,
+                match: document.getElementById('matches').firstChild.textContent};
     """
     result = run_in_page(page, tmp_path / "page.html", script)
     names = [row["name"] for row in cohort_report.facts["features"]]
@@ -119,9 +119,9 @@ def test_sorting_filtering_and_looking_up(cohort_report, page, tmp_path):
     assert result["down"] == result["up"][::-1]
     assert result["sort"] == "descending"
     assert 1 <= result["left"] < len(names)
-    assert result["told"] == f"{result['left']} of {len(names)}"
+    assert result["count"] == f"{result['left']} of {len(names)}"
     first = sorted(names, key=str.lower)[0]
-    assert result["found"].startswith(f"{first}: rank {names.index(first) + 1} of ")
+    assert result["match"].startswith(f"{first}: rank {names.index(first) + 1} of ")
 
 
 def test_light_and_dark_by_the_button(page, tmp_path):

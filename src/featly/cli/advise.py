@@ -41,7 +41,7 @@ def advise(
         typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
                      help="The column that tells which rows belong together, such as the patient."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of samples and of the advised splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of samples and advised splits.")] = 0,
     json: Json = False,
     jobs: Jobs = None,
     quiet: Quiet = False,

@@ -40,19 +40,19 @@ def combine(
     k: Annotated[
         str | None,
         typer.Option("--k", metavar="COUNT", rich_help_panel=_RULE,
-                     help="Of k-first: how many ranks of a list count, or the fraction of them "
+                     help="For k-first: how many ranks of a list count, or the fraction of them "
                      "(0.1)."),
     ] = None,
     tie_sd: Annotated[
         str,
         typer.Option(metavar="WHICH", rich_help_panel=_RULE,
-                     help="Of average-sd and third-quartile-sd: of tied features, the one with "
+                     help="For average-sd and third-quartile-sd: of tied features, the one with "
                      "the larger or the smaller SD goes first."),
     ] = "larger",
     constant: Annotated[
         float,
         typer.Option(rich_help_panel=_RULE,
-                     help="Of reciprocal-rank: what is added to a position."),
+                     help="For reciprocal-rank: what is added to every position."),
     ] = 60,
     unlisted: Annotated[
         str,

@@ -45,7 +45,7 @@ TestSize = Annotated[
 Shuffles = Annotated[
     int,
     typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
-                 help="Repeat everything so many times with shuffled labels, to see what chance "
+                 help="Repeat everything this many times with shuffled labels, to see what chance "
                  "reaches."),
 ]  # fmt: skip
 Sampler = Annotated[
@@ -66,7 +66,7 @@ SplitColumn = Annotated[
                  help="The column that says train or test."),
 ]  # fmt: skip
 Seed = Annotated[
-    int, typer.Option(min=0, help="Of the splits and shuffles.", rich_help_panel=_PROTOCOL)
+    int, typer.Option(min=0, help="Seed of the splits and shuffles.", rich_help_panel=_PROTOCOL)
 ]  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def evaluate(
     splits: Annotated[
         int | None,
         typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
-                     help="How many: random splits (200), folds (10) or bootstrap samples (100)."),
+                     help="Number of random splits (200), folds (10) or bootstrap samples (100)."),
     ] = None,
     protocol: ProtocolName = "subsampling",
     test_size: TestSize = None,
@@ -193,7 +193,7 @@ def run_plan(
 @study.command(name="show")
 @make_command()
 def show(
-    folder: Annotated[str, typer.Argument(help="Of a study.", metavar="FOLDER")],
+    folder: Annotated[str, typer.Argument(help="Folder of a study.", metavar="FOLDER")],
     metric: Metric = "bcr",
     rule: Rule = "within-interval",
     curves: Curves = False,

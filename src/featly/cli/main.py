@@ -275,7 +275,7 @@ def select(
     target_file: TargetFile = None,
     count: Annotated[
         str | None,
-        typer.Option("--count", "-k", help="How many: 20, a fraction such as 0.1, or "
+        typer.Option("--count", "-k", help="How many columns: 20, a fraction such as 0.1, or "
                      "rule-of-thumb, largest-gap, two-variances; else half."),
     ] = None,
     output: Annotated[
@@ -429,7 +429,7 @@ def describe(
         typer.Option(help="With --deep: a column that tells train from test rows, to compare them.",
                      metavar="COLUMN", autocompletion=complete_column),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="With --deep: of samples and shuffles.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="With --deep: seed of what is drawn.")] = 0,
     json: Json = False,
     jobs: Jobs = None,
     quiet: Quiet = False,

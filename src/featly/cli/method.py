@@ -23,7 +23,7 @@ from featly.cli.progress import choose_watcher, describe_stop
 from featly.cli.stored import parse_memory_limit
 from featly.cli.wording import reword_parameters
 from featly.io.stores import StoredTable
-from featly.registry import METHODS, method_class, methods_that, suggested
+from featly.registry import METHODS, method_class, methods_that, suggest
 from featly.table.frames import is_frame, open_table
 
 __all__ = [
@@ -221,10 +221,10 @@ def resource_parameters(
             continue
         if key == "device":
             reason = "computes on the CPU only"
-            alternatives = suggested(methods_that(on_device=True))
+            alternatives = suggest(methods_that(on_device=True))
         elif key == "memory_limit":
             reason = "needs the whole table in memory"
-            alternatives = suggested(methods_that(streams=True))
+            alternatives = suggest(methods_that(streams=True))
         else:
             reason = "has no search to be kept"
             alternatives = ", ".join(_classes_with("cache"))

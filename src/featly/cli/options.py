@@ -150,7 +150,7 @@ PriorTop = Annotated[
 ]  # fmt: skip
 PriorWeight = Annotated[
     float | None,
-    typer.Option(help="How much they are favoured (10).", rich_help_panel=_COLUMNS),
+    typer.Option(help="Their prior, a number from 1 up (10).", rich_help_panel=_COLUMNS),
 ]
 Costs = Annotated[
     str | None,
@@ -158,8 +158,9 @@ Costs = Annotated[
 ]
 TradeOff = Annotated[
     float | None,
-    typer.Option(help="Rank by the score less this times the cost.", rich_help_panel=_COLUMNS),
-]
+    typer.Option(help="Rank by the score less this times the cost.", rich_help_panel=_COLUMNS,
+                 min=0),
+]  # fmt: skip
 TargetKind = Annotated[
     str | None,
     typer.Option(help="What the target is, if its values do not say: classes or numbers.",
@@ -182,16 +183,16 @@ Missing = Annotated[
 ]  # fmt: skip
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; found from the file.",
+    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; guessed from the file.",
                  rich_help_panel=_READING),
 ]  # fmt: skip
 Separator = Annotated[
     str | None,
-    typer.Option(help="What is between cells; found from the file.", rich_help_panel=_READING),
+    typer.Option(help="What is between cells; guessed from the file.", rich_help_panel=_READING),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(help="Encoding of a text file; found from the file.", rich_help_panel=_READING),
+    typer.Option(help="Encoding of a text file; guessed from the file.", rich_help_panel=_READING),
 ]
 Header = Annotated[
     bool | None,

@@ -57,7 +57,9 @@ def prior_changes(
         typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
                      help="The column that tells which rows belong together, such as the patient."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the splits.", rich_help_panel=_PROTOCOL)] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the splits.", rich_help_panel=_PROTOCOL)
+    ] = 0,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o",

@@ -55,7 +55,7 @@ def redundant_columns(
     neighbours: Annotated[
         int | None,
         typer.Option("--neighbours", "-k", min=1, metavar="COUNT",
-                     help="Instead of pairs: so many nearest columns of each column."),
+                     help="Instead of pairs: this many nearest columns of each column."),
     ] = None,
     measure: Annotated[
         str | None,
@@ -80,7 +80,7 @@ def redundant_columns(
                      help="Save all pairs, neighbours or groups: .csv, .json, .parquet."),
     ] = None,
     max_pairs: Annotated[
-        int, typer.Option(help="More pairs than so many are an error.", min=1, metavar="COUNT")
+        int, typer.Option(help="More pairs than this are an error.", min=1, metavar="COUNT")
     ] = 10_000_000,
     json: Json = False,
     jobs: Jobs = None,

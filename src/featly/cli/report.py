@@ -63,7 +63,9 @@ def report(
         typer.Option("--no-individuals", rich_help_panel=_PAGE,
                      help="No values of single rows in pictures: summaries of at least five."),
     ] = False,
-    title: Annotated[str | None, typer.Option(rich_help_panel=_PAGE, help="Of the page.")] = None,
+    title: Annotated[
+        str | None, typer.Option(rich_help_panel=_PAGE, help="Title of the page.")
+    ] = None,
     shown: Annotated[
         int,
         typer.Option("--shown", min=1, max=1000, rich_help_panel=_PAGE,
@@ -82,7 +84,7 @@ def report(
     splits: Annotated[
         int | None,
         typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
-                     help="How many: random splits (50), folds (10) or bootstrap samples (100)."),
+                     help="Number of random splits (50), folds (10) or bootstrap samples (100)."),
     ] = None,
     protocol: ProtocolName = "subsampling",
     test_size: TestSize = None,

@@ -25,7 +25,7 @@ from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.stats.correlations import Correlations, mid_ranks
 from featly.filters._greedy import GreedyInformation, greedy_ranking
 from featly.filters.f_test import f_of_target
-from featly.registry import methods_that, suggested
+from featly.registry import methods_that, suggest
 from featly.table.schema import Columns
 
 __all__ = ["MRMR"]
@@ -182,7 +182,7 @@ class MRMR(GreedyInformation):
                 f"column {columns.names[int(nominal[0])]!r} is categorical, and measure="
                 f"{self.measure!r} takes numbers: leave it out, declare it continuous "
                 "or ordinal in the schema if its values have an order, give measure='information', "
-                f"or use another method that takes it: {suggested(n for n in able if n != 'MRMR')}"
+                f"or use another method that takes it: {suggest(n for n in able if n != 'MRMR')}"
             )
         super()._check_schema(columns, target)
 

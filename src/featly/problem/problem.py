@@ -31,7 +31,7 @@ from featly.core.sources import (
     weighted_moments,
 )
 from featly.problem.target import Classes, Target
-from featly.registry import methods_that, suggested
+from featly.registry import methods_that, suggest
 from featly.table.schema import Columns
 
 __all__ = ["Problem", "row_prices"]
@@ -168,7 +168,7 @@ class Problem:
             raise DataError(
                 f"X takes {format_bytes(source.nbytes)} in memory, and may take half of "
                 f"{format_bytes(self.resources.memory_budget)}: {method} needs it whole. {remedy} "
-                f"a method that reads columns by blocks: {suggested(methods_that(streams=True))}"
+                f"a method that reads columns by blocks: {suggest(methods_that(streams=True))}"
             )
         return replace(self, source=source)
 
@@ -317,7 +317,7 @@ class Problem:
         also = f", and {n_others} other column{'s' * (n_others > 1)}" if n_others else ""
         kinds = [kind for code, kind in enumerate(KINDS) if (self.columns.kinds == code).any()]
         names_by_kind = [set(methods_that(missing=True, kind=kind)) for kind in kinds]
-        names = suggested(sorted(set.intersection(*names_by_kind)))
+        names = suggest(sorted(set.intersection(*names_by_kind)))
         alternatives = ", ".join(name for name in (instead, names) if name)
         advice = (
             f", or use a method that takes missing values: {alternatives}" if alternatives else ""

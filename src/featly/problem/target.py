@@ -14,10 +14,11 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import DenseSource
-from featly.registry import methods_that, suggested
+from featly.registry import methods_that, suggest
 from featly.table.frames import is_category, is_missing, values_of
 
 __all__ = [
+    "KIND_NAMES",
     "Classes",
     "Numbers",
     "RowGroups",
@@ -34,6 +35,7 @@ MOST_GROUPS = 10  # into which numbers are cut where rows are counted
 SURVIVAL_GROUPS = 3
 ROWS_A_STRATUM = 10
 LARGEST_NUMBER = 1e150  # the squares of larger ones, summed over the rows, may overflow
+KIND_NAMES = {"classes": "classes", "numbers": "numbers", "survival": "survival times"}
 EVENT_WORDS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 
 
@@ -409,7 +411,7 @@ def read_target(
     if kind == "numbers" or (kind is None and is_real):
         return _refuse_other_kind(_read_numbers(y, batch=batch), method, targets)
     if is_real:
-        raise _real_classes_error(y, method, targets, is_learner=is_learner)
+        raise _real_classes_error(y, method, targets, batch=batch, is_learner=is_learner)
     target = _read_class_labels(y, batch=batch)
     if kind is None and not says_classes:
         _refuse_ambiguous(target.labels)
@@ -420,7 +422,7 @@ def read_target(
             f"y has {target.count} classes, {method} ranks for two. Only binary classification "
             f"is supported here: take one list from all pairs of classes with "
             f"PairwiseRanker({method}()), use a method for many classes, such as "
-            f"{suggested(methods_that(many_classes=True))}, or select the rows of two classes"
+            f"{suggest(methods_that(many_classes=True))}, or select the rows of two classes"
         )
     return target
 
@@ -479,9 +481,9 @@ def _refuse_ambiguous(labels: AnyArray) -> None:
 
 
 def _real_classes_error(
-    y: AnyArray, method: str, targets: tuple[str, ...], *, is_learner: bool
+    y: AnyArray, method: str, targets: tuple[str, ...], *, batch: bool, is_learner: bool
 ) -> DataError:
-    """Return the error about numbers with a fraction where classes are wanted."""
+    """Return the error about numbers with a fraction that the user calls classes."""
     fact = (
         f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
         "(Unknown label type: continuous)"
@@ -489,14 +491,15 @@ def _real_classes_error(
     if is_learner:
         return DataError(
             f"{fact}, and {method} is for classes: cut y into classes. To rank columns for "
-            f"numbers, fit {suggested(methods_that(target='numbers'))}"
+            f"numbers, fit {suggest(methods_that(target='numbers'))}"
         )
-    if "numbers" in targets:  # so it was the user who spoke of classes
-        return DataError(
-            f"{fact}, and target_kind='classes' is for labels: cut y into classes, or leave out "
-            "target_kind='classes'"
-        )
-    return _kind_error(fact, "numbers", method, targets)
+    if batch:
+        return DataError(f"{fact}, and the target of every batch is classes: cut y into classes")
+    able = "" if "numbers" in targets else f" and use {suggest(methods_that(target='numbers'))}"
+    return DataError(
+        f"{fact}, and target_kind='classes' is for labels: cut y into classes, or leave out "
+        f"target_kind='classes'{able}"
+    )
 
 
 def _read_class_labels(y: AnyArray, *, batch: bool) -> Classes:
@@ -517,13 +520,17 @@ def _read_class_labels(y: AnyArray, *, batch: bool) -> Classes:
 
 def _read_numbers(y: AnyArray, *, batch: bool) -> Numbers:
     if y.dtype.kind not in "biuf":
+        remedy = (
+            "the target of every batch is numbers, correct it"
+            if batch
+            else "correct it, or leave out target_kind='numbers'"
+        )
         for row, value in enumerate(y.tolist()):
             try:
                 float(value)
             except (TypeError, ValueError):
                 raise DataError(
-                    f"y holds {value!r} in row {row}, which is no number: correct it, or leave "
-                    "out target_kind='numbers'"
+                    f"y holds {value!r} in row {row}, which is no number: {remedy}"
                 ) from None
     values = y.astype(np.float64)
     if not np.isfinite(values).all():  # such as the text "inf"
@@ -629,18 +636,11 @@ def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) ->
     """Return the target if the method takes its kind, else raise DataError."""
     if target.kind in targets:
         return target
-    words = {
-        "classes": "y holds classes",
-        "numbers": "y holds numbers (Unknown label type: continuous)",
-        "survival": "y holds survival times",
-    }
-    raise _kind_error(words[target.kind], target.kind, method, targets)
-
-
-def _kind_error(fact: str, kind: str, method: str, targets: tuple[str, ...]) -> DataError:
-    able = suggested(methods_that(target=kind))
-    cut = "cut y into classes, or " if kind == "numbers" and "classes" in targets else ""
-    return DataError(
-        f"{fact}, and {method} is for {' and '.join(targets)}: {cut}use a method that takes "
-        f"{kind}: {able}"
+    is_numeric = target.kind == "numbers"
+    label_type = " (Unknown label type: continuous)" if is_numeric else ""
+    cut = "cut y into classes, or " if is_numeric and "classes" in targets else ""
+    held, taken = KIND_NAMES[target.kind], " and ".join(KIND_NAMES[kind] for kind in targets)
+    raise DataError(
+        f"y holds {held}{label_type}, and {method} is for {taken}: {cut}use a method that takes "
+        f"{held}: {suggest(methods_that(target=target.kind))}"
     )

@@ -85,7 +85,7 @@ def weigh_rows(
             present, codes = np.unique(target.codes, return_inverse=True)
             if len(present) < 2 <= target.count:
                 raise DataError(
-                    f"y has one class only ({target.labels[present[0]]!r}) in rows of a "
+                    f"y has one class only ({target.labels.tolist()[present[0]]!r}) in rows of a "
                     "sample_weight above 0: at least two classes are needed"
                 )
             problem = replace(problem, target=Classes(codes, target.labels[present]))

@@ -16,7 +16,7 @@ from featly.basics.typing import AnyArray, ByteArray, IntArray
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
 from featly.problem.target import are_ambiguous, read_classes
-from featly.registry import methods_that, suggested
+from featly.registry import methods_that, suggest
 from featly.study.identifiers import is_identifier_name, suspect_identifier
 from featly.table.frames import (
     ArrayTable,
@@ -148,7 +148,7 @@ class Dataset:
             raise DataError(
                 f"target_kind={kind!r} of dataset {name!r}: it is judged by predicted classes, so "
                 f"cut y into classes. To rank columns for {kind}, fit "
-                f"{suggested(methods_that(target=kind))}"
+                f"{suggest(methods_that(target=kind))}"
             )
         codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
         X, columns = _normal_form(X, Schema.of(schema))

@@ -154,7 +154,7 @@ class Schema:
         for name, value in values.items():
             is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
             if not is_number or not math.isfinite(value) or value < least:
-                raise SchemaError(f"{part} of {name!r} is {value!r}: {rule}")
+                raise SchemaError(f"the {part.removesuffix('s')} of {name!r} is {value!r}: {rule}")
 
     @classmethod
     def of(cls, schema: "Schema | Mapping[str, Any] | None") -> "Schema":

@@ -15,29 +15,29 @@ SORT = (
     + r"""
 #define THREADS (SIZE / 2 < 512 ? SIZE / 2 : 512)
 
-__device__ double least(double* found, double mine)
+__device__ double least(double* shared, double mine)
 {
     __syncthreads();
-    found[threadIdx.x] = mine;
+    shared[threadIdx.x] = mine;
     for (int apart = THREADS / 2; apart > 0; apart >>= 1) {
         __syncthreads();
-        if (threadIdx.x < apart && found[threadIdx.x + apart] < found[threadIdx.x])
-            found[threadIdx.x] = found[threadIdx.x + apart];
+        if (threadIdx.x < apart && shared[threadIdx.x + apart] < shared[threadIdx.x])
+            shared[threadIdx.x] = shared[threadIdx.x + apart];
     }
     __syncthreads();
-    return found[0];
+    return shared[0];
 }
 
-__device__ int counted(int* found, int mine)
+__device__ int sum_all(int* shared, int mine)
 {
     __syncthreads();
-    found[threadIdx.x] = mine;
+    shared[threadIdx.x] = mine;
     for (int apart = THREADS / 2; apart > 0; apart >>= 1) {
         __syncthreads();
-        if (threadIdx.x < apart) found[threadIdx.x] += found[threadIdx.x + apart];
+        if (threadIdx.x < apart) shared[threadIdx.x] += shared[threadIdx.x + apart];
     }
     __syncthreads();
-    return found[0];
+    return shared[0];
 }
 
 // A column of numbers, or of positions if GIVEN, in the order of its positions on the line. facts:
@@ -114,8 +114,8 @@ extern "C" __global__ void sort_column(
         }
     }
     bool inside = key[0] >= 0.0 && key[n - 1] <= 1.0;
-    steps = counted(row, steps);
-    close = counted(row, close);
+    steps = sum_all(row, steps);
+    close = sum_all(row, close);
     if (threadIdx.x == 0) {
         facts[3LL * j] = 1 + steps;
         facts[3LL * j + 1] = close == 0;

@@ -142,6 +142,8 @@ class DenseSource(Source):
     @property
     def n_atoms(self) -> int:
         """Number of atoms of all features."""
+        if len(self.categorical) == 0:
+            return self.n_features
         rows = self.place[self.categorical]
         levels = self.code_atoms[rows + 1] - self.code_atoms[rows]
         return int(levels.sum()) + self.n_features - len(rows)

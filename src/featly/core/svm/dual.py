@@ -20,6 +20,7 @@ __all__ = ["SVMDual", "middle_bias"]
 FREE_ROWS = 256  # up to this many rows, and ...
 FREE_PRICE = 100.0  # ... where C times the mean of the diagonal is this, all start out free
 WORK_SHARE = 8  # n^3 / 8 of the active set's work takes as long as the interior-point method
+TINY = float(np.finfo(np.float64).tiny)
 DIRECT_INVERSE = 128  # above this many free variables LAPACK inverts, below the active set does
 
 
@@ -154,8 +155,9 @@ class SVMDual:
             1e-10,
         )
         self._n_ready = self._n_free
-        with np.errstate(over="ignore", invalid="ignore"):  # the objectives may be infinite
-            self.duality_gap = float((primal - dual) / max(abs(primal), np.finfo(float).tiny))
+        # Python's own numbers: the objectives may be infinite, and NumPy's would warn
+        primal, dual = float(primal), float(dual)
+        self.duality_gap = (primal - dual) / max(abs(primal), TINY)
         return int(status)
 
     def _set_free(self, free: AnyArray) -> None:
@@ -190,7 +192,7 @@ class SVMDual:
         the optimum.
         """
         alpha, at_zero, at_C, bias = interior_point(self.y, self.C, K=K, A=A, n_jobs=self.n_jobs)
-        scale = max(float(alpha.max()), np.finfo(float).tiny)
+        scale = max(float(alpha.max()), TINY)
         zero = at_zero > alpha / scale
         full = (at_C > (self.C - alpha) / scale) & ~zero
         if A is not None and len(alpha) - zero.sum() - full.sum() > rank + 1:
@@ -228,7 +230,7 @@ class SVMDual:
                 continue
             bound = self.lower if excess > 0 else self.upper
             slack = np.abs(self.coef[members] - bound[members])
-            share = min(1.0, abs(excess) / max(float(slack.sum()), np.finfo(float).tiny))
+            share = min(1.0, abs(excess) / max(float(slack.sum()), TINY))
             self.coef[members] -= np.sign(excess) * share * slack
         self.coef[:] = np.clip(self.coef, self.lower, self.upper)
 

@@ -45,7 +45,7 @@
 
   document.querySelectorAll("input[data-filters]").forEach(function (input) {
     var target = document.getElementById(input.dataset.filters);
-    var told = document.getElementById(input.dataset.told);
+    var count = document.getElementById(input.dataset.count);
     var items = Array.from(target.tBodies ? target.tBodies[0].rows : target.children);
     var texts = items.map(function (item) {
       return (item.querySelector("h3, td.name") || item).textContent.toLowerCase();
@@ -58,13 +58,13 @@
         item.hidden = !shown;
         left += shown;
       });
-      told.textContent = word ? left + " of " + items.length : "";
+      count.textContent = word ? left + " of " + items.length : "";
     });
   });
 
   var find = document.getElementById("find");
   if (find) {
-    var found = document.getElementById("found");
+    var matches = document.getElementById("matches");
     var all = null;
     find.addEventListener("input", function () {
       if (!all) {
@@ -72,7 +72,7 @@
         all.lower = all.names.map(function (name) { return name.toLowerCase(); });
       }
       var word = find.value.trim().toLowerCase();
-      found.replaceChildren();
+      matches.replaceChildren();
       if (!word) return;
       var exact = all.lower.indexOf(word);
       var places = exact >= 0 ? [exact] : [];
@@ -84,13 +84,13 @@
         item.textContent = all.names[k] + ": rank " + (k + 1).toLocaleString("en") + " of " +
           all.total.toLocaleString("en") + ", chosen in " + (all.chosen[k] || 0) + " of " +
           all.splits + " splits";
-        found.appendChild(item);
+        matches.appendChild(item);
       });
       if (!places.length) {
         var none = document.createElement("li");
         none.textContent = "no column" + (all.names.length < all.total
           ? " among the first " + all.names.length.toLocaleString("en") : "") + " has that in its name";
-        found.appendChild(none);
+        matches.appendChild(none);
       }
     });
   }
