@@ -15,11 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, Weighted, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, Weighted, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
-from featly.core.kernels.kernel_sets import ColumnKernels, Kernels, ScaledKernels
+from featly.core.kernels.kernel_sets import (
+    ColumnKernels,
+    Kernels,
+    ScaledKernels,
+    column_kernels,
+)
 from featly.core.kernels.mkl import solve_mkl
+from featly.core.sources.questions import moments
 from featly.core.svm.dual import SVMDual
 from featly.elimination.rfe import check_schedule, eliminate
 from featly.table.schema import Schema
@@ -206,8 +212,8 @@ class MKLRFE(Weighted, Ranker):
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
 
-    def _device_form(self) -> str:
-        return "own"
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, column_kernels)
 
     def _rank(self, problem: Problem) -> Ranking:
         if problem.source.n_rows > MOST_ROWS:
@@ -219,7 +225,7 @@ class MKLRFE(Weighted, Ranker):
         problem.moments()  # raises an error on infinite values
         y, prior = problem.classes.signs, problem.preference.prior
         C = problem.row_prices(self.C, self.class_weight)
-        kernels = self._kernels(problem)
+        kernels = column_kernels(problem.source)
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:
@@ -256,13 +262,6 @@ class MKLRFE(Weighted, Ranker):
         if elimination.interrupted:
             raise stop_with(ranking)
         return ranking
-
-    def _kernels(self, problem: Problem) -> Any:
-        if problem.on_device:
-            from featly.core.kernels import clinical_cuda as cuda
-
-            return cuda.ColumnKernels.from_source(problem.source)
-        return ColumnKernels.from_source(problem.source)
 
 
 class _Machine:

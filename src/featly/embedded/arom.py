@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.ranking.ordering import round_scores
-from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import centers_and_variances, unit_scale
+from featly.core.sources.questions import forms, gram, moments
 from featly.core.svm.arom import Arom, NotSeparableError, arom
+from featly.core.svm.l1_margin import l1_margin
 from featly.table.schema import Schema
 
 __all__ = ["AROM"]
@@ -218,10 +219,8 @@ class AROM(Ranker):
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
 
-    def _device_form(self) -> str:
-        if self.norm == 1:
-            raise NotOnDevice("norm=1 is solved on the CPU")
-        return "numbers"
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, forms, l1_margin if self.norm == 1 else gram)
 
     def _rank(self, problem: Problem) -> Ranking:
         name = type(self).__name__

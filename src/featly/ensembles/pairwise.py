@@ -12,7 +12,7 @@ list combination, *Expert Systems with Applications* 88, 205-216.
 from collections.abc import Callable
 from typing import Any, Self
 
-from featly.base import Problem, Ranker, Ranking, Weighted
+from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
 from featly.basics.resources import Resources
 from featly.combine.class_pairs import check_decomposition, rank_by_classes
@@ -207,8 +207,8 @@ class PairwiseRanker(Weighted, Ranker):
     def _resources(self) -> Resources:
         return self._resolve_ranker()._resources()
 
-    def _device_form(self) -> str:
-        return self._resolve_ranker()._device_form()
+    def _asks(self, target: str = "classes") -> Questions:
+        return self._resolve_ranker()._asks(target)
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return self._resolve_ranker()._operations(n_rows, n_features)

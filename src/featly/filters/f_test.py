@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from featly.additive import Additive
-from featly.base import Problem, Ranking, rank_by_merit
+from featly.base import Problem, Questions, Ranking, rank_by_merit
 from featly.basics.typing import FloatArray
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Comoments, Moments, Source
+from featly.core.sources.questions import comoments, moments
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.problem.target import Classes, Numbers
 from featly.table.schema import Schema
@@ -148,6 +149,9 @@ class FTest(Additive):
         values = target.values
         return float(values.mean() if weights is None else np.average(values, weights=weights))
 
+    def _asks(self, target: str = "classes") -> Questions:
+        return asks_of_target(target)
+
     def _statistic(self, problem: Problem, settled: float) -> Moments | Comoments:
         return moments_with_target(problem, settled)
 
@@ -182,6 +186,11 @@ def f_of_target(
     """
     problem = problem if source is None else replace(problem, source=source)
     return f_of_moments(moments_with_target(problem), problem.source.n_jobs)
+
+
+def asks_of_target(target: str) -> Questions:
+    """Return the questions by which the F of every column is computed."""
+    return (moments,) if target == "classes" else (comoments,)
 
 
 def moments_with_target(problem: Problem, center: float | None = None) -> Moments | Comoments:

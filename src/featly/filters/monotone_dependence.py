@@ -16,12 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, rank_by_merit, stop_with
+from featly.base import (
+    Problem,
+    Questions,
+    Ranker,
+    Ranking,
+    keep_first,
+    rank_by_merit,
+    stop_with,
+)
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
 from featly.core.ranking.ordering import best_first
 from featly.core.ranking.preference import Preference
+from featly.core.sources.questions import moments
 from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
 from featly.table.schema import Schema
 
@@ -187,6 +196,9 @@ class MonotoneDependence(Ranker):
         whole = isinstance(steps, int | np.integer) and not isinstance(steps, bool)
         if not whole or steps < 1:
             raise ParameterError(f"max_steps={steps!r}: give a whole number from 1")
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, class_dependence)
 
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # raises an error on infinite values

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.basics.typing import IntArray
 from featly.core.relief.relief import Nearest, Rule, relief_weights
+from featly.core.sources.questions import moments
 from featly.table.schema import Schema
 
 __all__ = ["NeighbourRanker", "ReliefF"]
@@ -87,13 +88,13 @@ class NeighbourRanker(Ranker):
         n_sampled = getattr(self, "n_samples", None) or n_rows
         return min(n_sampled, n_rows) * super()._operations(n_rows, n_features)
 
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, relief_weights)
+
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # raises an error on infinite values
-        weights: Any = relief_weights
-        if problem.on_device:
-            from featly.core.relief.relief_cuda import relief_weights as weights
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
-            relief_result = weights(
+            relief_result = relief_weights(
                 problem.source,
                 *problem.classes.groups(),
                 self._rule(),

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from featly.additive import Additive
-from featly.base import Problem, Ranking, rank_by_merit
+from featly.base import Problem, Questions, Ranking, rank_by_merit
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
+from featly.core.sources.questions import moments
 from featly.table.schema import Schema
 
 __all__ = ["SignalToNoise"]
@@ -124,6 +125,9 @@ class SignalToNoise(Additive):
         self.n_jobs = n_jobs
         self.device = device
         self.memory_limit = memory_limit
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments,)
 
     def _statistic(self, problem: Problem, settled: None) -> Moments:
         return problem.moments(by_class=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.progress import progress_bar
@@ -27,6 +27,7 @@ from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count
 from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
+from featly.core.sources.questions import moments
 from featly.core.stats.rank_tests import kruskal_wallis
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.filters.f_test import f_statistic
@@ -194,6 +195,9 @@ class UnivariateTest(Ranker):
 
     def _check_parameters(self) -> None:
         check_choices(**self._choices())
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, kruskal_wallis)
 
     def _rank(self, problem: Problem) -> Ranking:
         with progress_bar(self.verbose, "Tests", unit="columns") as progress:

@@ -8,7 +8,7 @@ many columns at a time, with one byte a counter.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -17,10 +17,11 @@ from featly.basics.typing import AnyArray, FloatArray, IntArray, WordArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import MEMORY, question
 from featly.core.runtime.simd import equal_mask, ones
 
-__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "gather_columns",
-           "range_columns", "select_columns", "spread_missing"]  # fmt: skip
+__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "count_levels",
+           "gather_columns", "range_columns", "select_columns", "spread_missing"]  # fmt: skip
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -52,6 +53,8 @@ class Codes(ABC):
         The numbers that the codes 1, 2, ... of other columns stand for.
     memory : int or None
         Bytes that columns may take, where they are coded when asked for; None for codes in memory.
+    lies : {"memory", "disk", "gpu"}
+        Where they are counted, see :mod:`featly.core.runtime.question`.
     """
 
     n_rows: int
@@ -60,6 +63,7 @@ class Codes(ABC):
     dtype: np.dtype[Any]
     n_jobs: int | None
     memory: int | None = None
+    lies: ClassVar[str] = MEMORY
     lowest: AnyArray | None = None
     distinct: Mapping[int, FloatArray] = MappingProxyType({})
 
@@ -121,6 +125,12 @@ class Codes(ABC):
 
         run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
+
+
+@question(gpu="featly.core.counts.entropy_cuda")
+def count_levels(codes: Codes, groups: IntArray, n_groups: int) -> Tables:
+    """Count the levels of every column in every group of rows."""
+    return codes.tables(groups, n_groups)
 
 
 def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
@@ -394,6 +404,7 @@ def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:
     return np.concatenate([[0], np.cumsum((n_levels + 1) * n_groups, dtype=np.int64)])
 
 
+@question(gpu="featly.core.counts.entropy_cuda")
 def spread_missing(tables: Tables) -> Tables:
     """Spread the row of missing values of every table over its levels.
 

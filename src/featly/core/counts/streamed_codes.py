@@ -5,7 +5,7 @@ between a range and a table in memory; no count depends on them.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import DISK
 from featly.core.sources import DenseSource, Source, StreamedSource
 
 __all__ = ["InfiniteError", "StreamedCodes", "refuse_infinite"]
@@ -52,6 +53,7 @@ class StreamedCodes(Codes):
     n_classes: int
     y: IntArray
     rule: CutRule | Cuts | None
+    lies: ClassVar[str] = DISK
 
     def __init__(
         self,

@@ -29,6 +29,7 @@ from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import FixedPoint, class_information, drop_rounding_noise, xlogx
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.runtime.simd import ones
 
 __all__ = ["Pairs", "uncertainty"]
@@ -42,6 +43,7 @@ BLOCK = 1024  # columns
 PLANE_BLOCK = 8192
 
 
+@question
 def uncertainty(
     codes: Codes, groups: IntArray, n_groups: int, *, spread: bool = False
 ) -> FloatArray:

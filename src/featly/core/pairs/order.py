@@ -18,30 +18,22 @@ from featly.basics.kinds import CONTINUOUS
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.runtime.question import question
-from featly.core.sources import DenseSource, Source, StreamedSource
+from featly.core.sources import DenseSource, StreamedSource
 from featly.core.sources.streamed import write_at
 
 __all__ = ["CodesInOrder", "columns_in_order", "restore_order"]
 
 
-@question
-def columns_in_order(source: Source, order: IntArray) -> Source:
-    """Return columns of numbers in an order; those on disk are copied there.
+def columns_in_order(source: StreamedSource, order: IntArray) -> StreamedSource:
+    """Copy columns of numbers in an order; the copy takes as much space on disk as they do.
 
     Parameters
     ----------
-    source : Source
+    source : StreamedSource
         Without categorical columns.
     order : int64 array
         Columns, each at most once.
     """
-    return source.view(order)
-
-
-@columns_in_order.answer(StreamedSource)
-def _columns_on_disk_in_order(source: StreamedSource, order: IntArray) -> Source:
-    """Copy them: the copy takes as much space on disk as they do."""
     file = _Columns(source.n_rows, source.store.dtype, len(order))
     position = _positions_in_order(order, source.n_features)
 
