@@ -156,7 +156,9 @@ def test_a_table_on_disk_is_read_as_the_questions_allow(tmp_path):
     with small_blocks():  # nothing may be held in memory
         source = featly.FTest()._read(stored, y).source
         assert run("cpu", source=source) == DISK
-        with pytest.raises(featly.DataError, match=r"Method needs it whole.* FTest"):
+        with pytest.raises(
+            featly.DataError, match=r"Method asks for asked in memory and needs it whole.* FTest"
+        ):
             run("cpu", asked=asked_in_memory, source=source)
     assert run("cpu", asked=asked_in_memory, source=source) == MEMORY
 

@@ -28,9 +28,9 @@ from featly.basics.resources import DEVICES, Resources, format_bytes, free_memor
 from featly.basics.typing import IntArray
 from featly.core.counts.coding import code_columns
 from featly.core.counts.discretise import CutRule
+from featly.core.counts.streamed_codes import CodesInOrder
 from featly.core.pairs.columns import coded_columns, unit_columns
 from featly.core.pairs.correlation import NotFiniteError
-from featly.core.pairs.order import CodesInOrder
 from featly.core.pairs.search import neighbours as nearest_columns
 from featly.core.pairs.search import pairs_above, pairs_with, round_to_grid, search_memory
 from featly.core.runtime.device_cuda import as_device, ensure_on_host, is_device_array

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, Weighted
+from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
 from featly.basics.progress import progress_bar
 from featly.core.sources import unit_scale
+from featly.core.sources.questions import forms, gram, moments
 from featly.elimination.multiclass_svm import JointMachine, MulticlassMachine, PairsMachine
 from featly.elimination.rfe import build_elimination_ranking, check_schedule, eliminate
 from featly.table.schema import Schema
@@ -223,6 +224,9 @@ class MulticlassSVMRFE(Weighted, Ranker):
             class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
         ):
             raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, gram, forms)
 
     def _rank(self, problem: Problem) -> Ranking:
         machine, has_prior = self._machine(problem)

@@ -12,12 +12,13 @@ from featly.additive import Additive
 from featly.base import Problem, Questions, Ranker, Ranking, SubsetSelector
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL
-from featly.core.counts.codes import Codes, count_levels, spread_missing
+from featly.core.counts.codes import Codes, count_levels, select_columns, spread_missing
 from featly.core.counts.coding import code_columns
 from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts
 from featly.core.counts.entropy import ClassInformation, class_information
 from featly.core.counts.level_counts import LevelCounts, level_labels
+from featly.core.counts.uncertainty import uncertainty
 from featly.table.schema import Schema
 
 __all__ = [
@@ -179,6 +180,9 @@ class CountingFilter(CountingRanker, Additive):
 
 class CountingSelector(_Counting, SubsetSelector):
     """Base of the subset selectors that count levels."""
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (code_columns, uncertainty, select_columns)
 
 
 def cut_rule_from(discretizer: Any) -> CutRule | None:

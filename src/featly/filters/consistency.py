@@ -306,9 +306,12 @@ def las_vegas(
 def _find_varying(codes: Codes) -> BoolArray:
     """Return a mask of the columns of more than one value, a missing one included."""
 
-    def compare_values(block: tuple[int, int]) -> BoolArray:
-        columns = codes.block(*block)
-        return np.asarray((columns != columns[:, :1]).any(axis=1))
+    def compare_part(part: Codes) -> BoolArray:
+        def compare_values(block: tuple[int, int]) -> BoolArray:
+            columns = part.block(*block)
+            return np.asarray((columns != columns[:, :1]).any(axis=1))
 
-    blocks = split(codes.n_features, BLOCK)
-    return np.concatenate(run_blocks(compare_values, blocks, codes.n_jobs))
+        blocks = split(part.n_features, BLOCK)
+        return np.concatenate(run_blocks(compare_values, blocks, part.n_jobs))
+
+    return np.concatenate(codes.each(compare_part))

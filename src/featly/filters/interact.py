@@ -15,6 +15,7 @@ import numpy as np
 
 from featly.base import Problem, Selection
 from featly.basics.errors import ParameterError
+from featly.core.counts.codes import select_columns
 from featly.core.counts.consistency import contributions
 from featly.core.counts.uncertainty import uncertainty
 from featly.core.ranking.ordering import best_first
@@ -124,7 +125,12 @@ class Interact(CountingSelector):
         order = problem.preference.put_keep_first(best_first(with_class))
         n_kept = len(problem.preference.keep)
         stays, lost, inconsistent = contributions(
-            codes, y, n_groups, order, n_kept, self.threshold * len(y)
+            select_columns(codes, order),
+            y,
+            n_groups,
+            np.arange(len(order)),
+            n_kept,
+            self.threshold * len(y),
         )
         empty = not stays.any()
         if empty:

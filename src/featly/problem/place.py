@@ -61,8 +61,9 @@ def run_where_best(
     if problem.weights is not None:
         questions = (*questions, weighted_moments)
     whole_for, on_host_for = unanswered(questions, DISK), unanswered(questions, GPU)
+    asks_for = f"{name} asks for {(whole_for or '').replace('_', ' ')} and"
     if whole_for is not None and source.lies != GPU:
-        problem = problem.in_memory(name)
+        problem = problem.in_memory(asks_for)
     wants_device = device == "cuda" or (device == "auto" and on_host_for is None)
     if wants_device and device == "auto" and source.lies != GPU:  # only then is CuPy imported
         n_operations = operations(source.n_rows, source.n_features)
@@ -84,7 +85,7 @@ def run_where_best(
             warn_user(message, SlowWarning)
     if source.lies == GPU:
         problem = problem.on_host(integers=integers)
-        problem = problem if whole_for is None else problem.in_memory(name)
+        problem = problem if whole_for is None else problem.in_memory(asks_for)
     return compute(problem)
 
 

@@ -20,8 +20,9 @@ from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.question import MEMORY, question
 from featly.core.runtime.simd import equal_mask, ones
 
-__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "count_levels",
-           "gather_columns", "range_columns", "select_columns", "spread_missing"]  # fmt: skip
+__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "copy_bytes",
+           "count_levels", "gather_columns", "range_columns", "select_columns",
+           "spread_missing"]  # fmt: skip
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -354,6 +355,11 @@ class CodesView(Codes):
         return self.codes.take(self.features[features])
 
 
+def copy_bytes(codes: Codes) -> int:
+    """Return the bytes that a copy of some columns may take."""
+    return COPY_BYTES if codes.memory is None else min(COPY_BYTES, codes.memory // 2)
+
+
 def gather_columns(codes: Codes, features: IntArray) -> Codes:
     """Copy some columns to contiguous memory, where that does not take too much of it.
 
@@ -367,7 +373,7 @@ def gather_columns(codes: Codes, features: IntArray) -> Codes:
     """
     selection = select_columns(codes, features)
     size = selection.n_features * selection.n_rows * selection.dtype.itemsize
-    if isinstance(selection, DenseCodes) or size > COPY_BYTES:
+    if isinstance(selection, DenseCodes) or size > copy_bytes(codes):
         return selection
     matrix = np.empty((selection.n_features, selection.n_rows), selection.dtype)
 
@@ -378,8 +384,12 @@ def gather_columns(codes: Codes, features: IntArray) -> Codes:
     return DenseCodes(matrix, selection.n_levels, selection.n_jobs)
 
 
+@question
 def select_columns(codes: Codes, features: IntArray) -> Codes:
-    """Select some columns without a copy; the codes themselves where these are all, in order."""
+    """Select some columns without a copy; the codes themselves where these are all, in order.
+
+    Those of a table on disk are coded once.
+    """
     same = np.array_equal(features, np.arange(codes.n_features))
     return codes if same else CodesView(codes, features)
 

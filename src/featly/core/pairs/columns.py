@@ -6,9 +6,9 @@ import numpy as np
 
 from featly.basics.typing import IntArray
 from featly.core.counts.codes import Codes
-from featly.core.counts.streamed_codes import StreamedCodes
+from featly.core.counts.streamed_codes import CodesInOrder, StreamedCodes
 from featly.core.pairs.correlation import UnitColumns
-from featly.core.pairs.order import CodesInOrder, columns_in_order
+from featly.core.pairs.order import columns_in_order
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.runtime.question import question
 from featly.core.sources import Source, StreamedSource
