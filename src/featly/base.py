@@ -28,6 +28,7 @@ from featly.core.ranking.ordering import keep_first
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
 from featly.core.runtime.parallel import single_threaded_blas
+from featly.core.runtime.question import DISK, GPU, places_of
 from featly.core.sources.questions import single_columns
 from featly.measures.sizes import choose_size
 from featly.problem.ingest import as_stored_table, ingest_stored, load_columns, read
@@ -75,8 +76,6 @@ class _Selector(SelectorMixin, BaseEstimator):
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
-    _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
-    _on_device: ClassVar[bool] = False  # computes on a GPU
     _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
     _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
 
@@ -178,6 +177,22 @@ class _Selector(SelectorMixin, BaseEstimator):
         `target` is the kind of target. A method that says nothing reads a table in memory.
         """
         return (single_columns,)
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what the registry says of the method, see :class:`featly.registry.Method`."""
+        places = places_of(self._asks())
+        return {
+            "kinds": self._kinds,
+            "missing": self._missing,
+            "sparse": self._sparse,
+            "many_classes": self._many_classes,
+            "uses": self._uses,
+            "targets": self._targets,
+            "weights": "classes" in self._weighs_targets,
+            "adds": hasattr(self, "partial_fit"),
+            "streams": DISK in places,
+            "on_device": GPU in places and self._resources().device != "cpu",
+        }
 
     def _run(
         self, questions: Questions, problem: Problem, compute: Callable[[Problem], Any]

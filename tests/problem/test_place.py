@@ -37,16 +37,6 @@ def _without_device(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
-def test_registry_agrees_with_the_class_on_devices(name):
-    method = method_class(name)()
-    assert (method._streams, method._on_device) == (METHODS[name].streams, METHODS[name].on_device)
-    if name == "pairwise":  # which has those of its ranker
-        return
-    assert ("device" in method.get_params()) == method._on_device
-    assert ("memory_limit" in method.get_params()) == method._streams
-
-
 @pytest.mark.usefixtures("_without_device")
 @pytest.mark.parametrize("name", ON_DEVICE)
 def test_without_a_device_cuda_is_an_error_and_auto_is_the_cpu(name):
