@@ -131,8 +131,9 @@ def write_list(docs):
     folder = docs / "generated"
     folder.mkdir(exist_ok=True)
     names = "".join(f"   {method.class_name}\n" for method in METHODS.values())
-    head = ".. currentmodule:: featly\n\n.. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n"
-    (folder / "methods_list.rst").write_text(head + names, encoding="utf-8")
+    head = ".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n"
+    text = f".. currentmodule:: featly\n\n{head}{names}"
+    (folder / "methods_list.rst").write_text(text, encoding="utf-8")
 
 
 QUESTION_HEAD = ("question", "answer", "in memory", "on disk, by blocks", "on a GPU", "asked by")

@@ -10,6 +10,7 @@ from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.caller import warn_user
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.params import check_parameters
 from featly.basics.typing import AnyArray, IntArray
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.problem.ingest import as_stored_table
@@ -59,7 +60,14 @@ class Batches:
     n_rows: int
 
 
-class Additive(Weighted, Ranker):
+class _AdditiveState:
+    """Attributes of a ranker that has seen batches."""
+
+    n_seen_: int
+    _batches: Batches | None = None
+
+
+class Additive(Weighted, Ranker, _AdditiveState):
     """Base of the rankers that judge columns by a sum over rows.
 
     A subclass implements ``_statistic(problem, settled)``, whose results for two sets of rows can
@@ -74,9 +82,6 @@ class Additive(Weighted, Ranker):
     """
 
     _adds_targets: ClassVar[tuple[str, ...]] = ("classes",)
-
-    n_seen_: int
-    _batches: Batches | None = None
 
     def _settle(self, problem: Problem) -> Any:
         """Return what the first rows settle for all others."""
@@ -131,7 +136,7 @@ class Additive(Weighted, Ranker):
         >>> ranker.scores_.round(2).tolist(), ranker.n_seen_
         ([1.0, 0.31], 4)
         """
-        self._check_parameters()
+        check_parameters(self)
         batches = self._batches
         parameters = self._fixed_parameters()
         if batches is None and hasattr(self, "order_"):

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,10 @@ from featly.basics.errors import (
 )
 from featly.basics.estimators import BaseEstimator, SelectorMixin
 from featly.basics.kinds import KINDS
+from featly.basics.params import Number, OneOf, Parameters, Whole, check_parameters, parameters_of
 from featly.basics.resources import Resources, read_resources
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.combine.class_pairs import check_decomposition, rank_by_classes
+from featly.combine.class_pairs import DECOMPOSITION, rank_by_classes
 from featly.core.ranking.ordering import keep_first
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
@@ -33,6 +34,7 @@ from featly.core.sources.questions import single_columns
 from featly.measures.sizes import choose_size
 from featly.problem.ingest import as_stored_table, ingest_stored, load_columns, read
 from featly.problem.outcome import Ranking, Selection, StoppedError, rank_by_merit, stop_with
+from featly.problem.parameters import InSchema, Threaded
 from featly.problem.place import Questions, read_device, run_where_best
 from featly.problem.problem import Problem
 from featly.problem.target import Classes, Target, read_target
@@ -50,6 +52,7 @@ from featly.table.frames import (
 from featly.table.schema import Columns, Schema
 
 __all__ = [
+    "Multiclass",
     "Problem",
     "Questions",
     "Ranker",
@@ -63,6 +66,12 @@ __all__ = [
 ]
 
 RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # they need nothing but a ranking
+
+
+class Multiclass(Parameters):
+    """Rankers for two classes that can turn many into problems of two."""
+
+    multiclass: Annotated[str | None, DECOMPOSITION] = None
 
 
 class _Selector(SelectorMixin, BaseEstimator):
@@ -149,9 +158,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        self._check_parameters()
-        if self._decomposition() is not None:
-            check_decomposition("multiclass", self._decomposition())
+        check_parameters(self)
         self._forget()
         problem = self._read(X, y, sample_weight)
         with single_threaded_blas():
@@ -208,7 +215,7 @@ class _Selector(SelectorMixin, BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        """Raise ParameterError for parameters that make no sense, before the data is read."""
+        """Raise ParameterError for parameters that do not go together, before the data is read."""
 
     def _read(
         self,
@@ -517,11 +524,23 @@ class _Selector(SelectorMixin, BaseEstimator):
         """Columns of ``table()``."""
 
 
-class Ranker(_Selector):
+class _RankerState(_Selector):
+    """Attributes of a fitted ranker."""
+
+    order_: IntArray
+    ranking_: IntArray
+    scores_: FloatArray
+    keys_: list[Any]  # after problems of two classes: their keys, labels, ...
+    problems_: list[str]
+    positions_: IntArray  # ... the position of every column in each, ...
+    n_first_: int  # ... and how many columns count as the first
+
+
+class Ranker(Threaded, InSchema, _RankerState):
     """Base of the methods that order all columns from best to worst.
 
-    A subclass has a keyword-only ``__init__`` with at least `n_features_to_select`, `schema` and
-    `n_jobs`, declares what it takes in the class attributes `_kinds`, `_missing`, `_sparse`,
+    A subclass adds its parameters as fields to `n_features_to_select`, `schema` and `n_jobs`, which
+    all have, declares what it takes in the class attributes `_kinds`, `_missing`, `_sparse`,
     `_many_classes` and `_uses`, and implements ``_rank(problem) -> Ranking``. CONTRIBUTING
     describes how to add one.
 
@@ -551,15 +570,12 @@ class Ranker(_Selector):
         What the target was read as.
     """
 
-    n_features_to_select: int | float | str | None
-    order_: IntArray
-    ranking_: IntArray
-    scores_: FloatArray
-    evidence_: BoolArray
-    keys_: list[Any]  # after problems of two classes: their keys, labels, ...
-    problems_: list[str]
-    positions_: IntArray  # ... the position of every column in each, ...
-    n_first_: int  # ... and how many columns count as the first
+    n_features_to_select: Annotated[
+        int | float | str | None,
+        Whole(at_least=1),
+        Number(above=0, at_most=1),
+        OneOf(*RULES),
+    ] = None
 
     def _learn(self, problem: Problem) -> None:
         if self.n_features_to_select not in RULES:
@@ -705,12 +721,12 @@ class Weighted(_Selector):
         return self._fit(X, y, sample_weight)
 
 
-class SubsetSelector(_Selector):
+class SubsetSelector(Threaded, InSchema, _Selector):
     """Base of the methods that choose a subset of at least one column.
 
-    A subclass has a keyword-only ``__init__`` with at least `schema` and `n_jobs`, the class
-    attributes of :class:`Ranker`, and ``_select(problem)``: the chosen columns in the order in
-    which they were chosen, those of ``problem.columns.keep`` first; a `Selection` if there are
+    A subclass adds its parameters as fields to `schema` and `n_jobs`, which all have. It has the
+    class attributes of :class:`Ranker`, and ``_select(problem)``: the chosen columns in the order
+    in which they were chosen, those of ``problem.columns.keep`` first; a `Selection` if there are
     further results.
 
     Attributes
@@ -730,10 +746,6 @@ class SubsetSelector(_Selector):
         What the target was read as.
     """
 
-    order_: IntArray
-    support_: BoolArray
-    evidence_: BoolArray
-
     def _learn(self, problem: Problem) -> None:
         try:
             selection = self._run(self._asks(problem.target.kind), problem, self._select)
@@ -747,8 +759,8 @@ class SubsetSelector(_Selector):
     def _store(self, problem: Problem, selection: Selection) -> None:
         self._columns = problem.columns
         self._store_target(problem.target)
-        self.order_ = np.asarray(selection.order, dtype=np.int64)
-        self.support_ = np.zeros(problem.source.n_features, bool)
+        self.order_: IntArray = np.asarray(selection.order, dtype=np.int64)
+        self.support_: BoolArray = np.zeros(problem.source.n_features, bool)
         self.support_[self.order_] = True
         if selection.evidence is None:  # the method chose what it has evidence for
             self.evidence_ = self.support_.copy()
@@ -793,18 +805,13 @@ def ranks_from_order(order: np.ndarray) -> np.ndarray:
 
 def _resolve_n_features(wanted: Any, n_features: int, n_keep: int) -> int:
     """Return the number of columns that `n_features_to_select` stands for."""
-    rule = f"a whole number from 1, a fraction in (0, 1], None for half, or {', '.join(RULES)}"
-    is_number = isinstance(wanted, int | float | np.integer | np.floating)
+    parameters_of(Ranker)["n_features_to_select"].check(wanted)
     if wanted is None:
         count = max(1, n_features // 2, n_keep)
-    elif isinstance(wanted, bool) or not is_number or wanted != wanted or wanted <= 0:
-        raise ParameterError(f"n_features_to_select={wanted!r}: give {rule}")
     elif isinstance(wanted, int | np.integer):
         count = int(wanted)
-    elif wanted <= 1:
-        count = max(1, int(np.floor(wanted * n_features + 0.5)))
     else:
-        raise ParameterError(f"n_features_to_select={wanted!r}: give {rule}")
+        count = max(1, int(np.floor(wanted * n_features + 0.5)))
     if count > n_features:
         raise ParameterError(
             f"n_features_to_select={wanted!r}, but the table has {n_features} columns"

@@ -91,15 +91,19 @@ def test_missing_values_where_the_method_cannot(mistake, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
-        ("C=-1", "C=-1: give a positive finite number"),
-        ("C=abc", "C='abc'"),
+        ("C=-1", "--set 'C=-1': give a finite number above 0, or None"),
+        ("C=abc", "--set 'C=abc': give a finite number above 0, or None"),
         ("C", "give a name and a value"),
-        ("standardize=maybe", "give true or false"),
+        ("kernel=liner", "give 'linear', 'clinical' or 'rbf'; did you mean 'linear'?"),
+        ("standardize=maybe", "give True or False"),
         ("step=0", "step=0"),
+        ("verbose=3", "--set 'verbose=3': leave it to --quiet"),
+        ("gamma=2", "gamma=2 is of no use without kernel='rbf'"),
     ],
 )
-def test_bad_parameters(mistake, csv, setting, expected):
-    assert expected in mistake("rank", csv, "-t", "ill", "-m", "svm-rfe", "--set", setting)
+def test_bad_parameters(mistake, tmp_path, setting, expected):
+    unread = tmp_path / "no such file.csv"
+    assert expected in mistake("rank", unread, "-t", "ill", "-m", "svm-rfe", "--set", setting)
 
 
 def test_bad_counts(mistake, csv):

@@ -256,7 +256,9 @@ def test_methods_are_those_of_the_registry(featly):
         document = json.loads(featly("methods", name, "--json")[1])
         assert document["tier"] == method.tier
         assert all(parameter["meaning"] for parameter in document["parameters"]), name
-    assert "Price of a margin violation." in featly("methods", "SVMRFE")[1]
+        assert all(parameter["values"] for parameter in document["parameters"]), name
+    line = ["C", "None", "a finite number above 0, or None", "Price of a margin violation."]
+    assert line in cells(featly("methods", "SVMRFE")[1].split("\n\n")[-1])
 
 
 def test_version_and_help(featly):

@@ -285,15 +285,15 @@ def test_targets_beside_the_matrix_are_offered(mistake, tmp_path):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--memory-limit", "2XB"], "--memory-limit '2XB': give a number of bytes, or a text"),
-        (["--memory-limit", "9"], "--memory-limit '9' is too little"),
+        (["--memory-limit", "2XB"], "--memory-limit '2XB': give 1 MB or more, as a number of"),
+        (["--memory-limit", "9"], "--memory-limit '9': give 1 MB or more"),
         (["--memory-limit", "1GB", "-m", "cfs"], "cfs needs the whole table in memory. Leave it o"),
         (["--cache", "kept"], "f-test has no search to be kept. Leave it out, or use MIFS, MRMR"),
         (["--cache", "kept", "-m", "relieff"], "relieff has no search to be kept"),
         (["--cache", __file__, "-m", "mrmr"], "is a file: give a folder"),
         (["--device", "gpu"], "--device 'gpu': give auto, cpu or cuda"),
         (["--method", "auto"], "--method auto looks at a table in memory"),
-        (["--method", "f-test", "--set", "device=cpu"], "--set 'device=cpu': say --device cpu"),
+        (["--method", "f-test", "--set", "device=cpu"], "--set 'device=cpu': leave it to --device"),
         (["--fill"], "--fill is not for"),
         (["--drop", "x1"], "--drop is not for"),
         (["--format", "csv"], "--format is not for"),

@@ -551,8 +551,8 @@ def test_wrong_codes(code, words):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"decoding": "vote"}, "decoding='vote': give one of hamming"),
-        ({"decoding": "loss", "loss": "huber"}, "loss='huber': give one of hinge"),
+        ({"decoding": "vote"}, "decoding='vote': give 'hamming', 'loss'"),
+        ({"decoding": "loss", "loss": "huber"}, "loss='huber': give 'hinge', 'exp"),
         ({"loss": "hinge"}, "no meaning with decoding='hamming'"),
         ({"decoding": "sum", "threshold": 0.7}, "no meaning with decoding='sum'"),
         ({"decoding": "sum-threshold", "threshold": 1.0}, "from 0 to below 1"),

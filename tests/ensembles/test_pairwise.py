@@ -352,7 +352,7 @@ def test_errors_name_the_row_of_the_table_and_the_pair():
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
-        ({"ranker": "svm_rfe"}, "no method"),
+        ({"ranker": "svm_rfe"}, "did you mean 'svm-rfe'"),
         ({"ranker": object()}, "that ranks all columns"),
         ({"ranker": SVMRFE}, "that ranks all columns"),
         ({"ranker": "cfs"}, "that ranks all columns"),
@@ -368,7 +368,7 @@ def test_errors_name_the_row_of_the_table_and_the_pair():
         ({"k": 0}, "k=0"),
         ({"combine": "best", "k": 3}, "k"),
         ({"combine": "best", "tie_sd": "smaller"}, "tie_sd"),
-        ({"combine": "foo"}, "^'foo' is no rule"),
+        ({"combine": "foo"}, "combine='foo': give 'average-sd'"),
     ],
 )
 def test_wrong_parameters_are_named_before_the_work(parameters, word, monkeypatch):

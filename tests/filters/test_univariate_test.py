@@ -346,9 +346,9 @@ def test_order_is_by_score_then_by_tie_break(pairs):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"continuous": "t"}, r"continuous='t': give one of 'welch', 'student', 'f', 'kruskal-w"),
-        ({"ordinal": None}, r"ordinal=None: give one of 'welch'"),
-        ({"categorical": "exact"}, r"categorical='exact': give one of 'fisher', 'chi2'"),
+        ({"continuous": "t"}, r"continuous='t': give 'welch', 'student', 'f' or 'kruskal-w"),
+        ({"ordinal": None}, r"ordinal=None: give 'welch'"),
+        ({"categorical": "exact"}, r"categorical='exact': give 'fisher' or 'chi2'"),
         ({"n_draws": 0}, r"n_draws=0: give a whole number from 1"),
         ({"n_draws": 1e4}, r"n_draws=10000.0: give a whole number from 1"),
         ({"n_draws": True}, r"n_draws=True"),

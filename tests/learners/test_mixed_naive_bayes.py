@@ -271,7 +271,7 @@ def test_sizes_that_make_no_sense(sizes):
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
-        ({"smoothing": 0}, "smoothing=0: give a positive"),
+        ({"smoothing": 0}, "smoothing=0: give a finite number above 0"),
         ({"smoothing": True}, "smoothing=True"),
         ({"var_smoothing": -1.0}, "var_smoothing=-1.0"),
         ({"var_smoothing": np.inf}, "var_smoothing=inf"),

@@ -240,8 +240,8 @@ def test_path_of_mixed_frames():
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
-        ({"activation": "relu"}, "activation='relu': give one of 'logistic', 'tanh', 'identity'"),
-        ({"margin": 0}, "margin=0: give a number between 0 and 0.5"),
+        ({"activation": "relu"}, "activation='relu': give 'logistic', 'tanh' or 'identity'"),
+        ({"margin": 0}, "margin=0: give a number above 0 and below 0.5"),
         ({"margin": 0.5}, "margin=0.5"),
         ({"margin": "0.1"}, "margin='0.1'"),
         ({"alpha": -1e-9}, "alpha=-1e-09: give a finite number from 0"),

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     class ClassifierMixin:
         """Classifier."""
 
+        classes_: AnyArray
+
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
             """Return the accuracy of the predictions for a table."""
             ...

@@ -7,10 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from featly.basics.errors import ParameterError
+from featly.basics.params import InstanceOf, Number, OneOf, Rule, check_value
 
-__all__ = ["DEVICES", "Resources", "format_bytes", "free_memory", "parse_bytes", "read_resources"]
+__all__ = [
+    "DEVICE",
+    "DEVICES",
+    "FOLDER",
+    "MEMORY",
+    "Resources",
+    "format_bytes",
+    "free_memory",
+    "parse_bytes",
+    "read_resources",
+]
 
 DEVICES = ("auto", "cpu", "cuda")
+DEVICE = OneOf(*DEVICES)
+FOLDER = InstanceOf(str, os.PathLike, words="the path of a folder")
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{unit}i": 1 << 10 * power for power, unit in enumerate("kmgt", 1)}
 LEAST_MEMORY = 10**6
@@ -51,12 +64,10 @@ def read_resources(method: Any) -> Resources:
     Resources(device='cpu', memory=2000000000, cache=None)
     """
     device = getattr(method, "device", "cpu")
-    if not isinstance(device, str) or device not in DEVICES:
-        raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
+    DEVICE.check("device", device)
     limit, cache = getattr(method, "memory_limit", None), getattr(method, "cache", None)
+    check_value("cache", cache, FOLDER, optional=True)
     if cache is not None:
-        if not isinstance(cache, str | os.PathLike):
-            raise ParameterError(f"cache={cache!r}: give the path of a folder, or None")
         cache = Path(cache)
         if cache.exists() and not cache.is_dir():
             raise ParameterError(f"cache={str(cache)!r} is a file: give the path of a folder")
@@ -72,20 +83,33 @@ def parse_bytes(limit: Any) -> int:
     >>> parse_bytes("512MB"), parse_bytes("1.5 GiB"), parse_bytes(10_000_000)
     (512000000, 1610612736, 10000000)
     """
-    n_bytes = None
+    MEMORY.check("memory_limit", limit)
+    n_bytes = _count_bytes(limit)
+    assert n_bytes is not None
+    return n_bytes
+
+
+def _count_bytes(limit: Any) -> int | None:
+    """Return the number of bytes that a number or a text stands for; None if it is neither."""
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", limit.lower())
-        if match:
-            n_bytes = int(float(match[1]) * UNITS[match[2] or ""])
-    elif isinstance(limit, int | float) and not isinstance(limit, bool) and limit == limit:
-        n_bytes = int(min(limit, 2.0**62))
-    if n_bytes is None:
-        raise ParameterError(
-            f"memory_limit={limit!r}: give a number of bytes, or a text such as '512MB' or '2GB'"
-        )
-    if n_bytes < LEAST_MEMORY:
-        raise ParameterError(f"memory_limit={limit!r} is too little: give 1 MB or more")
-    return n_bytes
+        return int(float(match[1]) * UNITS[match[2] or ""]) if match else None
+    return int(max(0, min(limit, 2.0**62))) if Number(finite=False).accepts(limit) else None
+
+
+class Memory(Rule):
+    """Memory, as a number of bytes or a text with a unit."""
+
+    words = ("1 MB or more, as a number of bytes or a text such as '512MB' or '2GB'",)
+    outside = (LEAST_MEMORY - 1, "1kB", "2 apples")
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is enough memory for anything."""
+        n_bytes = _count_bytes(value)
+        return n_bytes is not None and n_bytes >= LEAST_MEMORY
+
+
+MEMORY = Memory()
 
 
 def free_memory() -> int:

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from featly.basics.params import parameters_of
 from featly.basics.resources import format_bytes
 from featly.cli.load import LoadedData
 from featly.cli.method import OWN_OPTIONS, method_name
@@ -151,9 +152,14 @@ def about_method(text: str) -> dict[str, Any]:
         "cost": method.cost,
         "runs": "on the CPU or a GPU" if method.on_device else "on the CPU",
         "parameters": [
-            {"name": parameter, "default": repr(default), "meaning": meanings.get(parameter, "")}
-            for parameter, default in cls().get_params().items()
-            if parameter not in OWN_OPTIONS
+            {
+                "name": parameter.name,
+                "default": repr(parameter.default),
+                "values": parameter.words(),
+                "meaning": meanings.get(parameter.name, ""),
+            }
+            for parameter in parameters_of(cls).values()
+            if parameter.name not in OWN_OPTIONS
         ],
     }
 

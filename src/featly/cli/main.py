@@ -531,8 +531,9 @@ def methods(
         for word in ("tier", "takes", "uses", "cost", "runs", "class"):
             print(f"{word:<7} {facts[word]}")
         print()
-        rows = [(p["name"], p["default"], p["meaning"]) for p in facts["parameters"]]
-        print_table(["--set", "default", "meaning"], rows)
+        heads = ("name", "default", "values", "meaning")
+        rows = [tuple(parameter[head] for head in heads) for parameter in facts["parameters"]]
+        print_table(["--set", "default", "what it may be", "meaning"], rows)
         return
     if json:
         print_json([{"name": n, "class": m.class_name, **m.as_dict()} for n, m in METHODS.items()])

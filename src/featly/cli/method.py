@@ -15,6 +15,7 @@ import scipy.sparse
 
 from featly.basics.errors import DataError, DeviceError, ParameterError
 from featly.basics.kinds import CONTINUOUS, KINDS
+from featly.basics.params import check_parameters, parameters_of
 from featly.basics.resources import DEVICES
 from featly.cli.load import LoadedData
 from featly.cli.printing import amount, is_error_terminal, say
@@ -46,7 +47,14 @@ __all__ = [
 
 AUTO = "auto"  # as a method: the advised one
 RESOURCES = ("device", "memory_limit", "cache")  # options that are parameters of a method
-OWN_OPTIONS = ("schema", "n_features_to_select", "n_jobs", "verbose", *RESOURCES)  # not for --set
+# parameters that an option gives, so --set does not
+OWN_OPTIONS = {
+    "schema": "--schema",
+    "n_features_to_select": "--count",
+    "n_jobs": "--jobs",
+    "verbose": "--quiet",
+    **{name: f"--{name.replace('_', '-')}" for name in RESOURCES},
+}
 # the first of them that takes a table ranks it; for classes univariate-test takes every table, and
 # for numbers symmetric-uncertainty
 DEFAULTS = ("f-test", "svm-rfe", "mkl-rfe", "univariate-test", "symmetric-uncertainty")
@@ -95,8 +103,8 @@ def has_own_count(text: str | None) -> bool:
 
 def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
     """Parse parameters of a method from texts: ``C=0.1``; ``ranker__C=0.1`` of its ranker."""
-    defaults = method_class(name)().get_params()
-    known = [parameter for parameter in defaults if parameter not in OWN_OPTIONS]
+    rules = parameters_of(method_class(name))
+    known = sorted(rules.keys() - OWN_OPTIONS.keys())
     ranker_texts = [text for text in settings if "ranker" in known and text.startswith("ranker__")]
     values = {}
     for text in settings:
@@ -105,25 +113,25 @@ def parse_settings(name: str, settings: Sequence[str]) -> dict[str, Any]:
         parameter, mark, value = (part.strip() for part in text.partition("="))
         if not mark:
             raise ParameterError(f"--set {text!r}: give a name and a value, such as C=1")
-        if parameter in RESOURCES and parameter in defaults:
-            option = f"--{parameter.replace('_', '-')}"
-            raise ParameterError(f"--set {text!r}: say {option} {value}")
+        if parameter in OWN_OPTIONS and parameter in rules:
+            raise ParameterError(f"--set {text!r}: leave it to {OWN_OPTIONS[parameter]}")
         if parameter not in known:
             nearest = difflib.get_close_matches(parameter, known, n=1)
             hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
             has = f": it has {', '.join(known)}" if known else ": it has none to set"
             raise ParameterError(f"{name} has no parameter {parameter!r}{hint or has}")
         values[parameter] = _parse_value(value)
-        if isinstance(defaults[parameter], bool) and not isinstance(values[parameter], bool):
-            raise ParameterError(f"--set {text!r}: give true or false")
-    if "ranker" in values:
-        values["ranker"] = method_name(str(values["ranker"]))
+        if parameter == "ranker":
+            values[parameter] = method_name(str(values[parameter]))
+        if not rules[parameter].accepts(values[parameter]):
+            raise ParameterError(f"--set {text!r}: {rules[parameter].advice(values[parameter])}")
     if ranker_texts:
-        ranker = values.get("ranker", defaults["ranker"])
+        ranker = values.get("ranker", rules["ranker"].default)
         ranker_settings = parse_settings(
             ranker, [text.removeprefix("ranker__") for text in ranker_texts]
         )
         values["ranker"] = method_class(ranker)(**ranker_settings)
+    check_parameters(method_class(name)(**values))
     return values
 
 

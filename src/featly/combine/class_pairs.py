@@ -13,29 +13,20 @@ from typing import Any
 from sklearn.base import clone
 
 from featly.basics.errors import ParameterError
+from featly.basics.params import OneOf
 from featly.combine.engine import rank_parts
 from featly.combine.parts import Part
 from featly.problem.outcome import Ranking
 from featly.problem.problem import Problem
 
 __all__ = [
-    "DECOMPOSITIONS",
+    "DECOMPOSITION",
     "against_rest",
-    "check_decomposition",
     "class_pairs",
     "rank_by_classes",
 ]
 
-DECOMPOSITIONS = ("ovo", "ova")
-
-
-def check_decomposition(name: str, value: Any) -> None:
-    """Refuse an unknown decomposition."""
-    if not isinstance(value, str) or value not in DECOMPOSITIONS:
-        raise ParameterError(
-            f"{name}={value!r}: give 'ovo' (every pair of classes) or 'ova' (every class against "
-            "the rest)"
-        )
+DECOMPOSITION = OneOf("ovo", "ova")  # every pair of classes, or every class against the rest
 
 
 def class_pairs(problem: Problem, ranker: Any = None) -> list[Part]:

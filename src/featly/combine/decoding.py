@@ -10,7 +10,7 @@ classifiers, *JMLR* 1, 113-141. The distances are in :mod:`featly.combine.coding
 """
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +21,50 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.params import Function, Number, OneOf, Rule, check_parameters, field
 from featly.basics.typing import AnyArray, FloatArray, IntArray
-from featly.combine.coding import DECODINGS, Loss, check_rule, code_matrix, decode, needs_margins
+from featly.combine.coding import (
+    DECODINGS,
+    LOSSES,
+    Loss,
+    check_rule,
+    code_matrix,
+    decode,
+    needs_margins,
+)
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
+from featly.problem.parameters import Threaded
 from featly.problem.target import read_classes
 from featly.table.frames import is_frame, library_of, refuse_shapes
 
 __all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
 
 
-class DecodedClassifier(ClassifierMixin, BaseEstimator):
+class Classifier(Rule):
+    """A classifier with the interface of scikit-learn."""
+
+    words = ("a classifier, such as LinearSVM()",)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value looks like a classifier."""
+        has_methods = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+        if isinstance(value, type) or not has_methods:
+            return False
+        return not (hasattr(value, "__sklearn_tags__") and is_regressor(value))
+
+
+class Matrix(Rule):
+    """Rows of numbers."""
+
+    words = ("a matrix of +1, -1 and 0",)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is a list of rows, or an array of two dimensions."""
+        is_array = isinstance(value, np.ndarray)
+        return value.ndim == 2 if is_array else isinstance(value, list | tuple) and bool(value)
+
+
+class DecodedClassifier(Threaded, ClassifierMixin, BaseEstimator):
     r"""A classifier of many classes made of classifiers of two classes, by a code matrix.
 
     A copy of `estimator` learns every problem of the matrix: the classes with +1 against those
@@ -136,25 +170,11 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
     ['high vs low', 'high vs middle', 'low vs middle']
     """
 
-    code_: IntArray
-    classes_: AnyArray
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        code: str | npt.ArrayLike = "ovo",
-        decoding: str = "hamming",
-        loss: str | Loss | None = None,
-        threshold: float | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.code = code
-        self.decoding = decoding
-        self.loss = loss
-        self.threshold = threshold
-        self.n_jobs = n_jobs
+    estimator: Annotated[Any, Classifier()] = field(kw_only=False)
+    code: Annotated[str | npt.ArrayLike, OneOf("ovo", "ova"), Matrix()] = "ovo"
+    decoding: Annotated[str, OneOf(*DECODINGS)] = "hamming"
+    loss: Annotated[str | Loss | None, OneOf(*LOSSES), Function("a function of an array")] = None
+    threshold: Annotated[float | None, Number(at_least=0, below=1)] = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -176,7 +196,7 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         X = self._table(X, reset=True)
         codes, classes = read_classes(y, X.shape[0], type(self).__name__)
         code = code_matrix(self.code, len(classes), classes)
@@ -240,13 +260,6 @@ class DecodedClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- parts ------------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        n_threads(self.n_jobs)
-        learner = self.estimator
-        usable = not isinstance(learner, type) and all(
-            hasattr(learner, name) for name in ("fit", "predict", "get_params")
-        )
-        if not usable or (hasattr(learner, "__sklearn_tags__") and is_regressor(learner)):
-            raise ParameterError(f"estimator={learner!r}: give a classifier, such as LinearSVM()")
         self._check_decoding()
 
     def _check_decoding(self) -> None:

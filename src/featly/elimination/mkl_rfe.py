@@ -10,13 +10,13 @@ Paul, J., D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous
 *Neurocomputing* 169, 187-195.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
-from featly.base import Problem, Questions, Ranker, Ranking, Weighted, stop_with
-from featly.basics.errors import DataError, ParameterError
+from featly.base import Multiclass, Problem, Questions, Ranker, Ranking, Weighted, stop_with
+from featly.basics.errors import DataError
+from featly.basics.params import Number, Whole
 from featly.basics.progress import progress_bar
 from featly.core.kernels.kernel_sets import (
     ColumnKernels,
@@ -27,8 +27,8 @@ from featly.core.kernels.kernel_sets import (
 from featly.core.kernels.mkl import solve_mkl
 from featly.core.sources.questions import moments
 from featly.core.svm.dual import SVMDual
-from featly.elimination.rfe import check_schedule, eliminate
-from featly.table.schema import Schema
+from featly.elimination.rfe import Scheduled, eliminate
+from featly.problem.parameters import ClassWeighted, OnDevice, Verbose
 
 __all__ = ["MKLRFE"]
 
@@ -36,7 +36,7 @@ MOST_ROWS = 20_000  # four n x n matrices are held at a time
 MOST_PRIOR = 100.0  # squared, it multiplies a kernel; above, the solver loses the others
 
 
-class MKLRFE(Weighted, Ranker):
+class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, Ranker):
     r"""Rank mixed columns by recursive elimination with multiple kernel learning.
 
     Every column has a kernel of its own, the clinical kernel: the similarity of two rows in that
@@ -155,59 +155,16 @@ class MKLRFE(Weighted, Ranker):
     True
     """
 
-    _on_device = True
+    C: Annotated[float, Number(above=0)] = 0.1
+    norm: Annotated[float, Number(above=1)] = 2.0
+    tolerance: Annotated[float, Number(above=0)] = 1e-9
+    max_iter: Annotated[int, Whole(at_least=1)] = 100
+
     _kinds = ("continuous", "ordinal", "categorical")
     _most_prior = MOST_PRIOR
     _uses = ("keep", "prior")
     _missing = True
     _many_classes = False
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        step: float | int | Sequence[int] | Callable[[int], int] = 0.2,
-        fine_below: int | None = None,
-        C: float = 0.1,
-        norm: float = 2.0,
-        tolerance: float = 1e-9,
-        max_iter: int = 100,
-        class_weight: dict[Any, float] | str | None = None,
-        multiclass: str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.step = step
-        self.fine_below = fine_below
-        self.C = C
-        self.norm = norm
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.multiclass = multiclass
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        check_schedule(self.step, self.fine_below)
-        for name, low in (("C", 0.0), ("norm", 1.0), ("tolerance", 0.0)):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating)
-            if isinstance(value, bool) or not number or not low < value < np.inf:
-                raise ParameterError(f"{name}={value!r}: give a finite number above {low:g}")
-        count = self.max_iter
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ParameterError(f"max_iter={count!r}: give a whole number from 1")
-        class_weight = self.class_weight
-        if not (
-            class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
-        ):
-            raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)

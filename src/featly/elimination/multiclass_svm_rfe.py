@@ -9,19 +9,18 @@ Zhou, X. and Tuck, D. P. (2007), MSVM-RFE: extensions of SVM-RFE for multiclass 
 DNA microarray data, *Bioinformatics* 23, 1106-1114.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from featly.base import Problem, Questions, Ranker, Ranking, Weighted
-from featly.basics.errors import ParameterError
+from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
 from featly.core.sources import unit_scale
 from featly.core.sources.questions import forms, gram, moments
 from featly.elimination.multiclass_svm import JointMachine, MulticlassMachine, PairsMachine
-from featly.elimination.rfe import build_elimination_ranking, check_schedule, eliminate
-from featly.table.schema import Schema
+from featly.elimination.rfe import Scheduled, build_elimination_ranking, eliminate
+from featly.problem.parameters import ClassWeighted, Streaming, Verbose
 
 __all__ = ["MulticlassSVMRFE"]
 
@@ -31,7 +30,7 @@ IMPORTANCES = ("squared", "abs")
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
 
-class MulticlassSVMRFE(Weighted, Ranker):
+class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, Ranker):
     r"""Rank columns for many classes by recursive elimination with a multiclass SVM.
 
     Each round fits weights :math:`w_m` of all classes to the remaining columns and drops columns of
@@ -91,6 +90,9 @@ class MulticlassSVMRFE(Weighted, Ranker):
         wide, and it is dropped by its weight in the table's own units.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
         It counts ranked columns.
@@ -171,59 +173,17 @@ class MulticlassSVMRFE(Weighted, Ranker):
     [4, 9]
     """
 
+    formulation: Annotated[str, OneOf(*FORMULATIONS)] = "crammer-singer"
+    importance: Annotated[str | None, OneOf(*IMPORTANCES)] = None
+    C: Annotated[float, Number(above=0)] = 1.0
+    standardize: bool = True
+
     _kinds = ("continuous", "ordinal", "categorical")
     _most_prior = MOST_PRIOR
     _uses = ("keep", "prior")
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        formulation: str = "crammer-singer",
-        importance: str | None = None,
-        step: float | int | Sequence[int] | Callable[[int], int] = 0.2,
-        fine_below: int | None = None,
-        C: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        standardize: bool = True,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.formulation = formulation
-        self.importance = importance
-        self.step = step
-        self.fine_below = fine_below
-        self.C = C
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     def _is_scale_dependent(self) -> bool:
         return not self.standardize
-
-    def _check_parameters(self) -> None:
-        check_schedule(self.step, self.fine_below)
-        if not isinstance(self.formulation, str) or self.formulation not in FORMULATIONS:
-            raise ParameterError(
-                f"formulation={self.formulation!r}: give one of {', '.join(FORMULATIONS)}"
-            )
-        if self.importance is not None and self.importance not in IMPORTANCES:
-            raise ParameterError(
-                f"importance={self.importance!r}: give {' or '.join(map(repr, IMPORTANCES))}, "
-                "or None"
-            )
-        number = isinstance(self.C, int | float | np.integer | np.floating)
-        if isinstance(self.C, bool) or not number or not 0 < self.C < np.inf:
-            raise ParameterError(f"C={self.C!r}: give a positive finite number")
-        class_weight = self.class_weight
-        if not (
-            class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
-        ):
-            raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
 
     def _asks(self, target: str = "classes") -> Questions:
         return (moments, gram, forms)

@@ -6,11 +6,11 @@ Guyon, I. et al. (2002), Gene selection for cancer classification using support 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
-from featly.basics.errors import ParameterError
+from featly.basics.params import Function, Number, Parameters, Rule, Whole
 from featly.basics.typing import FloatArray
 from featly.core.ranking.ordering import worst
 from featly.problem.outcome import Ranking, stop_with
@@ -18,8 +18,8 @@ from featly.problem.outcome import Ranking, stop_with
 __all__ = [
     "Elimination",
     "Machine",
+    "Scheduled",
     "build_elimination_ranking",
-    "check_schedule",
     "eliminate",
     "schedule",
 ]
@@ -27,6 +27,35 @@ __all__ = [
 POOR_DUALITY_GAP = 1e-6  # relative; above it, columns of similar weight may be out of order
 
 Step = int | float | Sequence[int] | Callable[[int], int]
+
+
+class Sizes(Rule):
+    """Falling sizes to pass through."""
+
+    words = ("a list of sizes to pass through, which fall and stay above 0",)
+    outside = ([], [3, 3], [3, 5], [3, 0], [2.5], ["a"])
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is a list of falling sizes."""
+        is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+        if not is_list or getattr(value, "ndim", 1) != 1:
+            return False
+        sizes = list(value)
+        is_whole = all(Whole(at_least=1).accepts(size) for size in sizes)
+        return bool(sizes) and is_whole and sizes == sorted(set(sizes), reverse=True)
+
+
+class Scheduled(Parameters):
+    """Eliminations, which drop some of the remaining columns in every round."""
+
+    step: Annotated[
+        Step,
+        Number(above=0, below=1),
+        Whole(at_least=1),
+        Sizes(),
+        Function("a function of the number of columns that remain"),
+    ] = 0.2
+    fine_below: Annotated[int | None, Whole(at_least=1)] = None
 
 
 class Machine(Protocol):
@@ -110,28 +139,6 @@ def build_elimination_ranking(
     if elimination.interrupted:
         raise stop_with(ranking)
     return ranking
-
-
-def check_schedule(step: Step, fine_below: int | None) -> None:
-    """Refuse a `step` or `fine_below` that gives no schedule."""
-    whole = isinstance(fine_below, int | np.integer) and not isinstance(fine_below, bool)
-    if fine_below is not None and (not whole or fine_below < 1):
-        raise ParameterError(f"fine_below={fine_below!r}: give a number of columns, or None")
-    if callable(step):
-        return
-    if isinstance(step, Sequence | np.ndarray) and not isinstance(step, str):
-        sizes = list(step)
-        if not sizes or sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
-            raise ParameterError(f"step={step!r}: sizes to pass through must fall and stay above 0")
-        return
-    number = isinstance(step, int | float | np.integer | np.floating)
-    if isinstance(step, bool) or not number or not 0 < step < np.inf:
-        raise ParameterError(
-            f"step={step!r}: give a fraction of the remaining columns in (0, 1), a count, a list "
-            "of sizes, or a function of the number that remain"
-        )
-    if step >= 1 and step != int(step):
-        raise ParameterError(f"step={step!r}: a fraction lies in (0, 1), a count is a whole number")
 
 
 def schedule(n_remaining: int, step: Step, fine_below: int | None = None) -> int:

@@ -12,13 +12,13 @@ Guyon, I., Weston, J., Barnhill, S. and Vapnik, V. (2002), Gene selection for ca
 classification using support vector machines, *Machine Learning* 46, 389-422.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import Problem, Questions, Ranker, Ranking, Weighted
+from featly.base import Multiclass, Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
 from featly.core.kernels.clinical import clinical_columns
 from featly.core.sources import Source, unit_scale
@@ -28,11 +28,11 @@ from featly.elimination.gaussian_svm import GaussianMachine
 from featly.elimination.linear_svm import LinearMachine
 from featly.elimination.rfe import (
     Elimination,
+    Scheduled,
     build_elimination_ranking,
-    check_schedule,
     eliminate,
 )
-from featly.table.schema import Schema
+from featly.problem.parameters import ClassWeighted, OnDevice, Streaming, Verbose
 
 __all__ = ["SVMRFE"]
 
@@ -41,7 +41,7 @@ MOST_GAUSSIAN_ROWS = 20_000  # an n x n matrix takes 3 GB, and there are several
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
 
-class SVMRFE(Weighted, Ranker):
+class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, Ranker):
     r"""Rank columns by recursive elimination with a support vector machine.
 
     Each round fits a soft-margin SVM to the remaining columns and drops those of the smallest
@@ -212,46 +212,15 @@ class SVMRFE(Weighted, Ranker):
     2
     """
 
-    _streams = True
-    _on_device = True
+    kernel: Annotated[str, OneOf(*KERNELS)] = "linear"
+    criterion: Annotated[str, OneOf("margin", "renormalised")] = "margin"
+    C: Annotated[float | None, Number(above=0)] = None
+    gamma: Annotated[float | str, OneOf("scale"), Number(above=0)] = "scale"
+    standardize: bool = True
+
     _kinds = ("continuous", "ordinal", "categorical")
     _most_prior = MOST_PRIOR
     _many_classes = False
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        kernel: str = "linear",
-        criterion: str = "margin",
-        step: float | int | Sequence[int] | Callable[[int], int] = 0.2,
-        fine_below: int | None = None,
-        C: float | None = None,
-        gamma: float | str = "scale",
-        class_weight: dict[Any, float] | str | None = None,
-        standardize: bool = True,
-        multiclass: str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.kernel = kernel
-        self.criterion = criterion
-        self.step = step
-        self.fine_below = fine_below
-        self.C = C
-        self.gamma = gamma
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.multiclass = multiclass
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
 
     @property
     def _missing(self) -> bool:  # type: ignore[override]
@@ -266,20 +235,11 @@ class SVMRFE(Weighted, Ranker):
         return not self.standardize and self.kernel != "clinical"
 
     def _check_parameters(self) -> None:
-        check_schedule(self.step, self.fine_below)
-        if self.kernel not in KERNELS:
-            raise ParameterError(f"kernel={self.kernel!r}: give one of {', '.join(KERNELS)}")
-        if self.criterion not in ("margin", "renormalised"):
-            raise ParameterError(f"criterion={self.criterion!r}: give 'margin' or 'renormalised'")
         if self.criterion == "renormalised" and self.kernel != "clinical":
             raise ParameterError(
                 "criterion='renormalised' is for the clinical kernel: give kernel='clinical' "
                 "too, or criterion='margin'"
             )
-        if self.C is not None and not _is_positive(self.C):
-            raise ParameterError(f"C={self.C!r}: give a positive finite number")
-        if self.gamma != "scale" and not _is_positive(self.gamma):
-            raise ParameterError(f"gamma={self.gamma!r}: give a positive finite number or 'scale'")
         if self.gamma != "scale" and self.kernel != "rbf":
             raise ParameterError(f"gamma={self.gamma!r} is of no use without kernel='rbf'")
         if not self.standardize and self.kernel == "clinical":
@@ -287,11 +247,6 @@ class SVMRFE(Weighted, Ranker):
                 "standardize=False: the clinical kernel divides by ranges and never standardizes; "
                 "leave it out"
             )
-        class_weight = self.class_weight
-        if not (
-            class_weight is None or isinstance(class_weight, dict) or class_weight == "balanced"
-        ):
-            raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
@@ -372,8 +327,3 @@ class SVMRFE(Weighted, Ranker):
                 progress=progress,
             )
         return elimination, np.array(machine.duality_gaps)
-
-
-def _is_positive(value: Any) -> bool:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    return number and not isinstance(value, bool) and 0 < value < np.inf

@@ -9,27 +9,27 @@ Helleputte, T. and Dupont, P. (2009), Partially supervised feature selection wit
 models, *ICML*, 409-416.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
-from featly.base import Problem, Questions, Ranker, Ranking, stop_with
-from featly.basics.errors import DataError, ParameterError
+from featly.base import Multiclass, Problem, Questions, Ranker, Ranking, stop_with
+from featly.basics.errors import DataError
+from featly.basics.params import Number, OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.core.ranking.ordering import round_scores
 from featly.core.sources import centers_and_variances, unit_scale
 from featly.core.sources.questions import forms, gram, moments
 from featly.core.svm.arom import Arom, NotSeparableError, arom
 from featly.core.svm.l1_margin import l1_margin
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Streaming, Verbose
 
 __all__ = ["AROM"]
 
 POOR_DUALITY_GAP = 1e-6
 
 
-class AROM(Ranker):
+class AROM(Verbose, Streaming, OnDevice, Multiclass, Ranker):
     r"""Rank columns by a linear machine whose weights rescale its inputs until few are left.
 
     The number of columns that a separating hyperplane needs, :math:`\|w\|_0`, cannot be minimised
@@ -165,56 +165,19 @@ class AROM(Ranker):
     (83, 4)
     """
 
-    _streams = True
-    _on_device = True
+    norm: Annotated[int, OneOf(1, 2)] = 2
+    C: Annotated[float, Number(above=0, finite=False)] = np.inf
+    standardize: bool = True
+    max_iter: Annotated[int, Whole(at_least=1)] = 100
+    tol: Annotated[float, Number(above=0, finite=False)] = 1e-8
+
     _kinds = ("continuous", "ordinal", "categorical")
     _many_classes = False
     _uses = ("keep", "prior")
     _most_prior = np.inf
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        norm: int = 2,
-        C: float = np.inf,
-        standardize: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        multiclass: str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.norm = norm
-        self.C = C
-        self.standardize = standardize
-        self.max_iter = max_iter
-        self.tol = tol
-        self.multiclass = multiclass
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
-
     def _is_scale_dependent(self) -> bool:
         return not self.standardize
-
-    def _check_parameters(self) -> None:
-        if isinstance(self.norm, bool) or self.norm not in (1, 2):
-            raise ParameterError(f"norm={self.norm!r}: give 1 or 2")
-        for name in ("C", "tol"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating)
-            if isinstance(value, bool) or not number or not value > 0:
-                raise ParameterError(f"{name}={value!r}: give a positive number")
-        count = self.max_iter
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ParameterError(f"max_iter={count!r}: give a whole number from 1")
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)

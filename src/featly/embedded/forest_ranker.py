@@ -8,23 +8,22 @@ r"""Permutation importance in a random forest.
 Breiman, L. (2001), Random forests, *Machine Learning* 45, 5-32.
 """
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, Weighted, rank_by_merit, stop_with
 from featly.basics.errors import ParameterError
+from featly.basics.params import Number, OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.core.trees.forest import Forest, ForestInterrupted, grow_forest
 from featly.core.trees.rank_codes import code_table
-from featly.table.schema import Schema
+from featly.problem.parameters import Seeded, Verbose
 
 __all__ = ["ForestRanker"]
 
 
-class ForestRanker(Weighted, Ranker):
+class ForestRanker(Verbose, Seeded, Weighted, Ranker):
     r"""Rank columns by the accuracy that a random forest loses when they are permuted.
 
     Every tree is grown on a bootstrap sample of the rows and tested on the rows outside it. Then
@@ -180,6 +179,17 @@ class ForestRanker(Weighted, Ranker):
     0.0
     """
 
+    n_trees: Annotated[int, Whole(at_least=1)] = 10000
+    max_features: Annotated[
+        str | int | float | None,
+        OneOf("sqrt", "log2"),
+        Whole(at_least=1),
+        Number(above=0, at_most=1),
+    ] = "sqrt"
+    min_samples_leaf: Annotated[int, Whole(at_least=1)] = 1
+    max_depth: Annotated[int | None, Whole(at_least=1)] = None
+    scaled: bool = False
+
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
     # for scikit-learn, as for its own forests: a weight is a chance to be drawn
@@ -189,49 +199,10 @@ class ForestRanker(Weighted, Ranker):
     }
     _uses = ("keep", "costs")
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        n_trees: int = 10_000,
-        max_features: str | int | float | None = "sqrt",
-        min_samples_leaf: int = 1,
-        max_depth: int | None = None,
-        scaled: bool = False,
-        random_state: int = 0,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_trees = n_trees
-        self.max_features = max_features
-        self.min_samples_leaf = min_samples_leaf
-        self.max_depth = max_depth
-        self.scaled = scaled
-        self.random_state = random_state
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # the bootstrap draws rows by position
         return tags
-
-    def _check_parameters(self) -> None:
-        for name, least in (("n_trees", 1), ("min_samples_leaf", 1), ("random_state", 0)):
-            if not _is_whole(getattr(self, name), least):
-                raise ParameterError(
-                    f"{name}={getattr(self, name)!r}: give a whole number from {least}"
-                )
-        if self.max_depth is not None and not _is_whole(self.max_depth, 1):
-            raise ParameterError(
-                f"max_depth={self.max_depth!r}: give a whole number from 1, or None for no limit"
-            )
-        if not isinstance(self.scaled, bool | np.bool_):
-            raise ParameterError(f"scaled={self.scaled!r}: give True or False")
-        _count_candidates(self.max_features, 1 << 62)
 
     def _rank(self, problem: Problem) -> Ranking:
         n_candidates = _count_candidates(self.max_features, problem.source.n_features)
@@ -280,29 +251,19 @@ class ForestRanker(Weighted, Ranker):
         return ranking
 
 
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
 def _count_candidates(max_features: Any, n_features: int) -> int:
     """Return the number of columns that `max_features` stands for."""
     if max_features is None:
         return n_features
-    if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
+    if isinstance(max_features, str):
         return max(1, int(getattr(np, max_features)(n_features)))
-    if _is_whole(max_features, 1):
+    if isinstance(max_features, int | np.integer):
         if max_features > n_features:
             raise ParameterError(
                 f"max_features={max_features!r}, but the table has {n_features} columns"
             )
         return int(max_features)
-    fraction = isinstance(max_features, Real) and not isinstance(max_features, Integral)
-    if fraction and 0 < max_features <= 1:
-        return max(1, int(max_features * n_features))
-    raise ParameterError(
-        f"max_features={max_features!r}: give 'sqrt', 'log2', a whole number from 1, a fraction "
-        "in (0, 1], or None for all columns"
-    )
+    return max(1, int(max_features * n_features))
 
 
 def _confusion(forest: Forest, rank: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -13,20 +13,20 @@ Mejía-Lavalle, M., Sucar, E. and Arroyo, G. (2006), Feature selection with a pe
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
-from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.params import Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray
 from featly.core.models.perceptron import NEAR, project, train
 from featly.core.runtime.parallel import run_blocks
 from featly.core.sources import Source
 from featly.core.sources.base import centers_and_variances, unit_scale
-from featly.table.schema import Schema
+from featly.problem.parameters import Verbose
 
 __all__ = ["PerceptronRanker"]
 
@@ -34,7 +34,7 @@ __all__ = ["PerceptronRanker"]
 N_PARTS = 16  # fixed parts of the Gram matrix, so that its sum does not depend on the threads
 
 
-class PerceptronRanker(Ranker):
+class PerceptronRanker(Verbose, Ranker):
     r"""Rank columns by the weights of a perceptron.
 
     The perceptron is Rosenblatt's, trained on all rows at once: in every epoch the rows on the
@@ -115,29 +115,11 @@ class PerceptronRanker(Ranker):
     [True]
     """
 
+    max_epochs: Annotated[int, Whole(at_least=1)] = 1000
+
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
     _uses = ("keep", "costs")
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        max_epochs: int = 1000,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.max_epochs = max_epochs
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        whole = isinstance(self.max_epochs, int | np.integer)
-        if not whole or isinstance(self.max_epochs, bool) or self.max_epochs < 1:
-            raise ParameterError(f"max_epochs={self.max_epochs!r}: give a whole number from 1")
 
     def _rank(self, problem: Problem) -> Ranking:
         table = _StandardisedColumns(problem, self.n_jobs)

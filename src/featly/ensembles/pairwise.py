@@ -9,20 +9,41 @@ Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass featur
 list combination, *Expert Systems with Applications* 88, 205-216.
 """
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
+from featly.basics.params import Number, OneOf, Rule, Whole, check_parameters, field
 from featly.basics.resources import Resources
-from featly.combine.class_pairs import check_decomposition, rank_by_classes
+from featly.combine.class_pairs import DECOMPOSITION, rank_by_classes
+from featly.combine.rankings import RULES
+from featly.problem.parameters import Verbose
 from featly.registry import METHODS, method_class
-from featly.table.schema import Schema
 
 __all__ = ["PairwiseRanker"]
 
 
-class PairwiseRanker(Weighted, Ranker):
+class RankerOrName(Rule):
+    """A ranker of featly, or its name; not one for pairs itself."""
+
+    words = (
+        "a method of featly that ranks all columns, such as SVMRFE()",
+        "its name (`featly methods` lists them)",
+    )
+    outside = (Ranker, "cfs", "pairwise")
+    names = tuple(METHODS)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is a ranker, or the name of one."""
+        if isinstance(value, str):
+            value = method_class(value)() if value in METHODS else None
+        return isinstance(value, Ranker) and not isinstance(value, PairwiseRanker)
+
+
+RANKER = RankerOrName()
+
+
+class PairwiseRanker(Verbose, Weighted, Ranker):
     r"""Rank for every pair of classes, and make one list of all the lists.
 
     An average over the classes undervalues a column that only tells one class from the others: in
@@ -144,28 +165,11 @@ class PairwiseRanker(Weighted, Ranker):
     array([2, 7])
     """
 
-    def __init__(
-        self,
-        ranker: Any = "svm-rfe",
-        *,
-        decomposition: str = "ovo",
-        combine: str = "k-first",
-        k: int | float | None = None,
-        tie_sd: str = "larger",
-        n_features_to_select: int | float | str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.ranker = ranker
-        self.decomposition = decomposition
-        self.combine = combine
-        self.k = k
-        self.tie_sd = tie_sd
-        self.n_features_to_select = n_features_to_select
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    ranker: Annotated[Any, RANKER] = field(default="svm-rfe", kw_only=False)
+    decomposition: Annotated[str, DECOMPOSITION] = "ovo"
+    combine: Annotated[str, OneOf(*RULES)] = "k-first"
+    k: Annotated[int | float | None, Whole(at_least=1), Number(above=0, at_most=1)] = None
+    tie_sd: Annotated[str, OneOf("larger", "smaller")] = "larger"
 
     # ---- what it takes and uses is what the ranker does --------------------------------------
     @property
@@ -191,14 +195,6 @@ class PairwiseRanker(Weighted, Ranker):
     @property
     def _takes_bytes(self) -> bool:  # type: ignore[override]
         return self._ranker_or_class()._takes_bytes
-
-    @property
-    def _streams(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._streams
-
-    @property
-    def _on_device(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._on_device
 
     @property
     def _weighs_targets(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -231,10 +227,7 @@ class PairwiseRanker(Weighted, Ranker):
 
     def _ranker_or_class(self) -> Ranker | type[Ranker]:
         """Return the ranker, or the class Ranker if it is invalid, for display in notebooks."""
-        try:
-            return self._resolve_ranker()
-        except ParameterError:
-            return Ranker
+        return self._resolve_ranker() if RANKER.accepts(self.ranker) else Ranker
 
     def _display_name(self) -> str:
         return f"PairwiseRanker({type(self._resolve_ranker()).__name__}())"
@@ -259,20 +252,9 @@ class PairwiseRanker(Weighted, Ranker):
 
     def _resolve_ranker(self) -> Ranker:
         """Return the ranker, or raise ParameterError."""
-        ranker = self.ranker
-        if isinstance(ranker, str):
-            if ranker not in METHODS:
-                raise ParameterError(
-                    f"ranker={ranker!r} is no method: `featly methods` lists them, or give an "
-                    "instance, such as SVMRFE()"
-                )
-            ranker = method_class(ranker)()
-        if not isinstance(ranker, Ranker) or isinstance(ranker, PairwiseRanker):
-            raise ParameterError(
-                f"ranker={ranker!r}: give a method of featly that ranks all columns, such as "
-                "SVMRFE(), or its name"
-            )
-        return ranker
+        RANKER.check("ranker", self.ranker)
+        ranker: Ranker = self.ranker
+        return method_class(ranker)() if isinstance(ranker, str) else ranker
 
     # ---- fitting ----------------------------------------------------------------------------
     def _check_parameters(self) -> None:
@@ -288,8 +270,7 @@ class PairwiseRanker(Weighted, Ranker):
                 f"multiclass={multiclass!r} of the ranker has no meaning here: give "
                 "decomposition= to PairwiseRanker"
             )
-        inner._check_parameters()
-        check_decomposition("decomposition", self.decomposition)
+        check_parameters(inner)
 
     def _rank(self, problem: Problem) -> Ranking:
         return rank_by_classes(

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -12,6 +12,7 @@ from featly.additive import Additive
 from featly.base import Problem, Questions, Ranker, Ranking, SubsetSelector
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.params import OneOf, Parameters, check_value
 from featly.core.counts.codes import Codes, count_levels, select_columns, spread_missing
 from featly.core.counts.coding import code_columns
 from featly.core.counts.contingency import Tables
@@ -19,23 +20,57 @@ from featly.core.counts.discretise import CutRule, Cuts
 from featly.core.counts.entropy import ClassInformation, class_information
 from featly.core.counts.level_counts import LevelCounts, level_labels
 from featly.core.counts.uncertainty import uncertainty
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Streaming
 
 __all__ = [
     "CountingFilter",
     "CountingRanker",
     "CountingSelector",
+    "Discretizing",
+    "SpreadsMissing",
     "cut_rule_from",
     "is_cut_by_class",
     "read_cuts",
 ]
 
 RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
-MISSING = ("level", "spread")
+
+
+class Discretizer(OneOf):
+    """A way to cut numbers into levels: a name, or a discretiser."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.words = [
+            *self.words,
+            "a discretiser of featly.preprocessing ('mdlp' is MDLP(encoding='distinct'))",
+            "one that is fitted and frozen by sklearn's FrozenEstimator",
+        ]
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value says how to cut numbers."""
+        is_frozen = isinstance(value, FrozenEstimator)
+        rule = getattr(value.estimator if is_frozen else value, "cut_rule", None)
+        return super().accepts(value) or (rule is not None and not isinstance(value, type))
+
+
+DISCRETIZER = Discretizer(*RULES)
+
+
+class Discretizing(Parameters):
+    """Methods that cut numbers into levels."""
+
+    discretizer: Annotated[Any | None, DISCRETIZER] = "mdlp"
+
+
+class SpreadsMissing(Parameters):
+    """Methods that count a missing value as a level, or over the others."""
+
+    missing: Annotated[str, OneOf("level", "spread")] = "level"
 
 
 class _Counting:
-    """Parameters `discretizer` and `missing`, and the columns as codes."""
+    """The columns as codes."""
 
     _kinds: ClassVar[tuple[str, ...]] = ("continuous", "ordinal", "categorical")
     _missing = True
@@ -46,12 +81,6 @@ class _Counting:
 
     def _check_parameters(self) -> None:
         cut_rule_from(self.discretizer)  # type: ignore[attr-defined]
-        missing = self.missing  # type: ignore[attr-defined]
-        if not isinstance(missing, str) or missing not in MISSING:
-            raise ParameterError(
-                f"missing={missing!r}: give 'level', a level of its own, or 'spread', over the "
-                "levels in proportion"
-            )
 
     def _codes(self, problem: Problem) -> Codes:
         cuts = read_cuts(self.discretizer, problem)  # type: ignore[attr-defined]
@@ -76,31 +105,10 @@ class _Counting:
         return spread_missing(tables) if self.missing == "spread" else tables  # type: ignore[attr-defined]
 
 
-class CountingRanker(_Counting, Ranker):
+class CountingRanker(OnDevice, Streaming, SpreadsMissing, Discretizing, _Counting, Ranker):
     """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
 
     _scores_one_by_one = True
-    _streams = True
-    _on_device = True
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
 
 
 @dataclass(frozen=True)
@@ -194,25 +202,20 @@ def cut_rule_from(discretizer: Any) -> CutRule | None:
     >>> cut_rule_from("pkid").name, cut_rule_from(None)
     ('pkid', None)
     """
+    check_value("discretizer", discretizer, DISCRETIZER, optional=True)
     if discretizer is None:
         return None
-    if isinstance(discretizer, str) and discretizer in RULES:
+    if isinstance(discretizer, str):
         # the coding of a cut that Weka's evaluators use; only MDLP codes cuts, and MDLP() otherwise
         return CutRule(discretizer, encoding="distinct")
-    is_frozen = isinstance(discretizer, FrozenEstimator)
-    rule = getattr(discretizer.estimator if is_frozen else discretizer, "cut_rule", None)
-    if rule is not None and not isinstance(discretizer, type):
-        if is_frozen and not hasattr(discretizer, "cuts_"):
+    if isinstance(discretizer, FrozenEstimator):
+        if not hasattr(discretizer, "cuts_"):
             raise ParameterError(
                 f"discretizer={discretizer!r} is not fitted: call its fit before it is frozen"
             )
-        return rule()  # type: ignore[no-any-return]
-    raise ParameterError(
-        f"discretizer={discretizer!r}: give {', '.join(map(repr, RULES))} ('mdlp' is "
-        "MDLP(encoding='distinct')), a discretiser of featly.preprocessing such as MDLP(), one "
-        "that is fitted and frozen by sklearn's FrozenEstimator, or None for numbers that are "
-        "levels already"
-    )
+        discretizer = discretizer.estimator
+    rule: CutRule = discretizer.cut_rule()
+    return rule
 
 
 def is_cut_by_class(discretizer: Any) -> bool:

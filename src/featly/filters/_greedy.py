@@ -1,14 +1,13 @@
 """Base class of the greedy filters by mutual information."""
 
-import os
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from featly.base import Problem, Questions, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.coding import code_columns
@@ -25,11 +24,10 @@ from featly.core.greedy.search import (
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.question import Question
 from featly.filters._counting import CountingRanker, read_cuts
-from featly.table.schema import Schema
+from featly.problem.parameters import Caching, Verbose
 
 __all__ = [
     "GreedyInformation",
-    "check_weight",
     "exact_weight",
     "greedy_ranking",
     "round_where_safe",
@@ -39,38 +37,15 @@ MOST_CELLS = 1 << 26  # of a table of spread counts, one float64 each
 MOST_WEIGHT = 16  # up to this weight, weighted sums of whole numbers cannot overflow
 
 
-class GreedyInformation(CountingRanker):
+class GreedyInformation(Verbose, Caching, CountingRanker):
     """Base of the greedy filters: a subclass defines its criterion; see :class:`JMI`."""
+
+    max_steps: Annotated[int, Whole(at_least=1)] = 100
 
     _uses = ("keep", "prior", "costs")
     _scores_one_by_one = False
     _by_class: ClassVar[bool] = True  # whether the criterion uses I(f; y | s)
     _redundancy: ClassVar[bool] = True  # whether it uses I(f; s)
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        max_steps: int = 100,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        cache: str | os.PathLike[str] | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.max_steps = max_steps
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.cache = cache
-        self.verbose = verbose
 
     def _is_greedy(self) -> bool:
         return True
@@ -81,10 +56,6 @@ class GreedyInformation(CountingRanker):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        max_steps = self.max_steps
-        whole = isinstance(max_steps, int | np.integer) and not isinstance(max_steps, bool)
-        if not whole or max_steps < 1:
-            raise ParameterError(f"max_steps={max_steps!r}: give a whole number from 1")
         if self.cache is not None and self.missing == "spread":
             raise ParameterError(
                 f"cache={str(self.cache)!r} is of no use with missing='spread', whose counts are "
@@ -193,13 +164,6 @@ def _build_ranking(
     if search_result.interrupted:
         raise stop_with(ranking)
     return ranking
-
-
-def check_weight(name: str, weight: Any) -> None:
-    """Refuse a weight that is not a finite number from 0."""
-    number = isinstance(weight, int | float | np.integer | np.floating)
-    if isinstance(weight, bool) or not number or not 0 <= weight < np.inf:
-        raise ParameterError(f"{name}={weight!r}: give a finite number from 0")
 
 
 def exact_weight(weight: float) -> float:

@@ -10,20 +10,19 @@ Correlation-based feature selection for discrete and numeric class machine learn
 359-366.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from featly.base import Problem, Selection, stop_with
-from featly.basics.errors import ParameterError
+from featly.basics.params import Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first as falling
 from featly.core.ranking.subset_search import SubsetSearchResult, best_first
-from featly.filters._counting import CountingSelector
-from featly.table.schema import Schema
+from featly.filters._counting import CountingSelector, Discretizing, SpreadsMissing
+from featly.problem.parameters import Streaming, Verbose
 
 __all__ = ["CFS"]
 
@@ -31,7 +30,7 @@ __all__ = ["CFS"]
 CACHED_SUMS = 16  # subsets whose sums are cached
 
 
-class CFS(CountingSelector):
+class CFS(Verbose, Streaming, SpreadsMissing, Discretizing, CountingSelector):
     r"""Choose columns that go with the class and not with each other (correlation-based).
 
     Numbers are cut into levels first. The search starts from the empty subset. An expansion tries
@@ -62,6 +61,9 @@ class CFS(CountingSelector):
         `prior` is not used: the merit is that of a subset, not of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels of the columns that are compared beyond it go to a temporary file.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
         It counts expansions; the total is the number at which the search ends at the earliest.
@@ -119,34 +121,10 @@ class CFS(CountingSelector):
     (['dose', 'sex'], 0.267)
     """
 
+    max_stale: Annotated[int, Whole(at_least=1)] = 5
+    locally_predictive: bool = False
+
     _uses = ("keep", "costs")
-
-    def __init__(
-        self,
-        *,
-        max_stale: int = 5,
-        locally_predictive: bool = False,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.max_stale = max_stale
-        self.locally_predictive = locally_predictive
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("max_stale", self.max_stale, 1)
-        if not isinstance(self.locally_predictive, bool | np.bool_):
-            raise ParameterError(
-                f"locally_predictive={self.locally_predictive!r}: give True or False"
-            )
 
     def _select(self, problem: Problem) -> Selection:
         codes, keep = self._codes(problem), problem.preference.keep
@@ -250,10 +228,3 @@ class Merits:
                 added.append(column)
                 np.maximum(covered, self.pairs.row(column), out=covered)
         return added
-
-
-def check_count(name: str, value: Any, least: int) -> None:
-    """Refuse a value that is not a whole number from `least`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ParameterError(f"{name}={value!r}: give a whole number from {least}")

@@ -10,12 +10,13 @@ Consistency-based search in feature selection, *Artificial Intelligence* 151, 15
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from featly.base import Problem, Selection, stop_with
 from featly.basics.errors import ParameterError
+from featly.basics.params import Number, OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes, gather_columns
@@ -24,9 +25,8 @@ from featly.core.counts.uncertainty import uncertainty
 from featly.core.ranking.ordering import best_first as falling
 from featly.core.ranking.subset_search import SubsetSearchResult, best_first, greedy_forward
 from featly.core.runtime.parallel import run_blocks, split
-from featly.filters._counting import CountingSelector, cut_rule_from
-from featly.filters.cfs import check_count
-from featly.table.schema import Schema
+from featly.filters._counting import CountingSelector, Discretizing
+from featly.problem.parameters import Seeded, Streaming, Verbose
 
 __all__ = ["Consistency"]
 
@@ -37,7 +37,7 @@ N_TRIES = 1000
 BLOCK = 1024  # columns
 
 
-class Consistency(CountingSelector):
+class Consistency(Verbose, Streaming, Seeded, Discretizing, CountingSelector):
     r"""Choose a small subset whose rate of inconsistency is low.
 
     Numbers are cut into levels first. A missing value is a value of its own, and two missing
@@ -71,6 +71,9 @@ class Consistency(CountingSelector):
         of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels beyond it go to a temporary file, one byte for each value.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
         It counts steps; the total is their number if the search ends as early as it can.
@@ -127,43 +130,15 @@ class Consistency(CountingSelector):
     (['left', 'right'], 0.0)
     """
 
-    def __init__(
-        self,
-        *,
-        search: str = "best-first",
-        threshold: float = 0.0,
-        max_stale: int | None = None,
-        n_tries: int | None = None,
-        random_state: int = 0,
-        discretizer: Any = "mdlp",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.search = search
-        self.threshold = threshold
-        self.max_stale = max_stale
-        self.n_tries = n_tries
-        self.random_state = random_state
-        self.discretizer = discretizer
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    search: Annotated[str, OneOf(*SEARCHES)] = "best-first"
+    threshold: Annotated[float, Number(at_least=0, below=1)] = 0.0
+    max_stale: Annotated[int | None, Whole(at_least=1)] = None
+    n_tries: Annotated[int | None, Whole(at_least=1)] = None
 
     def _check_parameters(self) -> None:
-        cut_rule_from(self.discretizer)
-        check_count("random_state", self.random_state, 0)
-        if not isinstance(self.search, str) or self.search not in SEARCHES:
-            raise ParameterError(f"search={self.search!r}: give one of {', '.join(SEARCHES)}")
-        number = isinstance(self.threshold, int | float | np.integer | np.floating)
-        if isinstance(self.threshold, bool) or not number or not 0 <= self.threshold < 1:
-            raise ParameterError(f"threshold={self.threshold!r}: give a number from 0 to below 1")
+        super()._check_parameters()
         for name, search in (("max_stale", "best-first"), ("n_tries", "lvf")):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            check_count(name, value, 1)
-            if self.search != search:
+            if getattr(self, name) is not None and self.search != search:
                 raise ParameterError(f"{name} is for search={search!r}: leave it at None")
 
     def _select(self, problem: Problem) -> Selection:

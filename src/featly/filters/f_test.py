@@ -19,7 +19,6 @@ Martingale-based residuals for survival models, *Biometrika* 77, 147-160.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -31,15 +30,15 @@ from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Comoments, Moments, Source
 from featly.core.sources.questions import comoments, moments
 from featly.core.stats.tails import f_tail, false_discovery_rates
+from featly.problem.parameters import OnDevice, Streaming
 from featly.problem.target import Classes, Numbers
-from featly.table.schema import Schema
 
 __all__ = ["FTest"]
 
 COLUMN_BLOCK = 4096
 
 
-class FTest(Additive):
+class FTest(OnDevice, Streaming, Additive):
     r"""Rank columns by the F-test: of analysis of variance over classes, or of regression.
 
     One pass over the table. A missing value is left out of its column's means, so columns differ
@@ -116,27 +115,10 @@ class FTest(Additive):
     """
 
     _scores_one_by_one = True
-    _streams = True
-    _on_device = True
     _takes_bytes = True
     _missing = True
     _targets = ("classes", "numbers", "survival")
     _uses = ("keep", "costs")
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
 
     _adds_targets = ("classes", "numbers")
     _weighs_targets = ("classes", "numbers")

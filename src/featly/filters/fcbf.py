@@ -9,23 +9,23 @@ Yu, L. and Liu, H. (2003), Feature selection for high-dimensional data: a fast c
 filter solution, *ICML 2003*, 856-863.
 """
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from featly.base import Problem, Selection
-from featly.basics.errors import ParameterError
+from featly.basics.params import Number
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first
-from featly.filters._counting import CountingSelector
-from featly.table.schema import Schema
+from featly.filters._counting import CountingSelector, Discretizing, SpreadsMissing
+from featly.problem.parameters import Streaming
 
 __all__ = ["FCBF"]
 
 
-class FCBF(CountingSelector):
+class FCBF(Streaming, SpreadsMissing, Discretizing, CountingSelector):
     r"""Choose columns that no better column makes redundant (fast correlation-based filter).
 
     Numbers are cut into levels first. Columns are taken in falling order of their symmetric
@@ -50,6 +50,9 @@ class FCBF(CountingSelector):
         what they share with better ones.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels of the columns that are compared beyond it go to a temporary file.
 
     Attributes
     ----------
@@ -91,27 +94,7 @@ class FCBF(CountingSelector):
     (['dose', 'sex'], [-1, 0, -1, -1])
     """
 
-    def __init__(
-        self,
-        *,
-        threshold: float = 0.0,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.threshold = threshold
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        threshold = self.threshold
-        number = isinstance(threshold, int | float | np.integer | np.floating)
-        if isinstance(threshold, bool) or not number or not 0 <= threshold < 1:
-            raise ParameterError(f"threshold={threshold!r}: give a number from 0 to below 1")
+    threshold: Annotated[float, Number(at_least=0, below=1)] = 0.0
 
     def _select(self, problem: Problem) -> Selection:
         codes, keep = self._codes(problem), problem.preference.keep

@@ -9,23 +9,23 @@ the share of rows outside the largest class among those that are equal in S. Zha
 (2007), Searching for interacting features, *IJCAI 2007*, 1156-1161.
 """
 
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
 from featly.base import Problem, Selection
-from featly.basics.errors import ParameterError
+from featly.basics.params import Number
 from featly.core.counts.codes import select_columns
 from featly.core.counts.consistency import contributions
 from featly.core.counts.uncertainty import uncertainty
 from featly.core.ranking.ordering import best_first
-from featly.filters._counting import CountingSelector
-from featly.table.schema import Schema
+from featly.filters._counting import CountingSelector, Discretizing, SpreadsMissing
+from featly.problem.parameters import Streaming
 
 __all__ = ["Interact"]
 
 
-class Interact(CountingSelector):
+class Interact(Streaming, SpreadsMissing, Discretizing, CountingSelector):
     r"""Choose columns by what consistency loses without them, so that interactions count.
 
     Numbers are cut into levels first. Columns are put in order of their symmetric uncertainty
@@ -52,6 +52,9 @@ class Interact(CountingSelector):
         what the subset loses with them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels beyond it go to a temporary file, one byte for each value.
 
     Attributes
     ----------
@@ -97,27 +100,7 @@ class Interact(CountingSelector):
     (['left', 'right'], 0.0)
     """
 
-    def __init__(
-        self,
-        *,
-        threshold: float = 0.0001,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.threshold = threshold
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        threshold = self.threshold
-        number = isinstance(threshold, int | float | np.integer | np.floating)
-        if isinstance(threshold, bool) or not number or not 0 < threshold < 1:
-            raise ParameterError(f"threshold={threshold!r}: give a number between 0 and 1")
+    threshold: Annotated[float, Number(above=0, below=1)] = 1e-4
 
     def _select(self, problem: Problem) -> Selection:
         codes, (y, n_groups) = self._codes(problem), problem.target.groups()

@@ -8,20 +8,17 @@ Battiti, R. (1994), Using mutual information for selecting features in supervise
 learning, *IEEE Transactions on Neural Networks* 5, 537-550.
 """
 
-import os
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
+from featly.basics.params import Number
 from featly.core.greedy.search import Criterion, PairInformation
 from featly.filters._greedy import (
     GreedyInformation,
-    check_weight,
     exact_weight,
     round_where_safe,
 )
-from featly.table.schema import Schema
 
 __all__ = ["MIFS"]
 
@@ -124,38 +121,9 @@ class MIFS(GreedyInformation):
     └────────────┴──────┴───────────┴────────┘
     """
 
+    beta: Annotated[float, Number(at_least=0)] = 1.0
+
     _by_class = False
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        beta: float = 1.0,
-        max_steps: int = 100,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        cache: str | os.PathLike[str] | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.beta = beta
-        self.max_steps = max_steps
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.cache = cache
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_weight("beta", self.beta)
 
     def _criterion(self, terms: PairInformation) -> Criterion:
         return _Mifs(terms, exact_weight(self.beta))

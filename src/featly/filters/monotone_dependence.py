@@ -12,34 +12,27 @@ perspective, *ICMLA*, 931-936.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import (
-    Problem,
-    Questions,
-    Ranker,
-    Ranking,
-    keep_first,
-    rank_by_merit,
-    stop_with,
-)
-from featly.basics.errors import DataError, ParameterError
+from featly.base import Problem, Questions, Ranker, Ranking, keep_first, rank_by_merit, stop_with
+from featly.basics.errors import DataError
+from featly.basics.params import Number, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
 from featly.core.ranking.ordering import best_first
 from featly.core.ranking.preference import Preference
 from featly.core.sources.questions import moments
 from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
-from featly.table.schema import Schema
+from featly.problem.parameters import Streaming, Verbose
 
 __all__ = ["MonotoneDependence"]
 
 GRID = 2.0**36  # criteria are differences of numbers up to 1, so they are rounded to parts of 1
 
 
-class MonotoneDependence(Ranker):
+class MonotoneDependence(Verbose, Streaming, Ranker):
     r"""Rank columns by monotone dependence on the class, less that on columns chosen before.
 
     The M\ :sub:`d` filter: mRMR with Schweizer and Wolff's :math:`\sigma` in place of mutual
@@ -161,41 +154,15 @@ class MonotoneDependence(Ranker):
     └───────────────┴───────────┴────────────┘
     """
 
-    _streams = True
+    trade_off: Annotated[float, Number(at_least=0)] = 1.0
+    max_steps: Annotated[int, Whole(at_least=1)] = 100
+
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior", "costs")
     _missing = True
 
     def _is_greedy(self) -> bool:
         return bool(self.trade_off)
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        trade_off: float = 1.0,
-        max_steps: int = 100,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.trade_off = trade_off
-        self.max_steps = max_steps
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        number, steps = self.trade_off, self.max_steps
-        real = isinstance(number, int | float | np.integer | np.floating)
-        if isinstance(number, bool) or not real or not 0 <= number < np.inf:
-            raise ParameterError(f"trade_off={number!r}: give a finite number from 0")
-        whole = isinstance(steps, int | np.integer) and not isinstance(steps, bool)
-        if not whole or steps < 1:
-            raise ParameterError(f"max_steps={steps!r}: give a whole number from 1")
 
     def _asks(self, target: str = "classes") -> Questions:
         return (moments, class_dependence)

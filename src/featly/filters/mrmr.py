@@ -10,23 +10,22 @@ max-dependency, max-relevance, and min-redundancy, *IEEE Transactions on Pattern
 Machine Intelligence* 27, 1226-1238.
 """
 
-import os
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from featly.base import Problem, Questions, Ranking
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
+from featly.basics.params import OneOf
 from featly.core.greedy.search import Criterion, PairInformation, forward_search
 from featly.core.ranking.ordering import round_scores
 from featly.core.stats.correlations import Correlations, correlations, mid_ranks
 from featly.filters._greedy import GreedyInformation, greedy_ranking
 from featly.filters.f_test import asks_of_target, f_of_target
 from featly.registry import methods_that, suggested
-from featly.table.schema import Columns, Schema
+from featly.table.schema import Columns
 
 __all__ = ["MRMR"]
 
@@ -154,47 +153,17 @@ class MRMR(GreedyInformation):
     └────────────┴──────┴───────────┴────────┘
     """
 
+    measure: Annotated[str, OneOf(*MEASURES)] = "information"
+    form: Annotated[str | None, OneOf(*FORMS)] = None
+
     _by_class = False
     _kinds = _KindsByMeasure()
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        measure: str = "information",
-        form: str | None = None,
-        max_steps: int = 100,
-        discretizer: Any = "mdlp",
-        missing: str = "level",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        cache: str | os.PathLike[str] | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.measure = measure
-        self.form = form
-        self.max_steps = max_steps
-        self.discretizer = discretizer
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.cache = cache
-        self.verbose = verbose
 
     def _takes_integers(self) -> bool:
         return self.measure == "information"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not isinstance(self.measure, str) or self.measure not in MEASURES:
-            raise ParameterError(f"measure={self.measure!r}: give 'information', 'f' or 'rank'")
-        if self.form is not None and (not isinstance(self.form, str) or self.form not in FORMS):
-            raise ParameterError(f"form={self.form!r}: give 'difference', 'quotient' or None")
         if self.measure != "information":
             for name, default in (("discretizer", "mdlp"), ("missing", "level")):
                 value = getattr(self, name)

@@ -12,12 +12,8 @@ and those that are not. Urbanowicz, R. J. et al. (2018), Benchmarking relief-bas
 methods for bioinformatics data mining, *J. Biomed. Inform.* 85, 168-188.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from featly.core.relief.relief import Near, Rule
 from featly.filters.relieff import NeighbourRanker
-from featly.table.schema import Schema
 
 __all__ = ["MultiSURF"]
 
@@ -86,25 +82,6 @@ class MultiSURF(NeighbourRanker):
     >>> MultiSURF().fit(X, ["well", "ill", "ill", "well"] * 2).scores_.round(2).tolist()
     [0.44, 0.31, -0.36]
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        missing: str = "conditional",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.missing = missing
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
 
     def _rule(self) -> Rule:
         return Near()

@@ -12,8 +12,7 @@ feature subset selection, *Pattern Recognition* 46, 1616-1627. Groups: Song, Q.,
 Transactions on Knowledge and Data Engineering* 25, 1-14.
 """
 
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse
@@ -22,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from featly.base import Problem, Questions, Selection, SubsetSelector, keep_first, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import KINDS
+from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
@@ -35,9 +35,9 @@ from featly.core.pairs.search import drop_redundant, round_to_grid, search_memor
 from featly.core.pairs.tree import spanning_tree
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.ranking.ordering import best_first
-from featly.filters._counting import cut_rule_from, read_cuts
+from featly.filters._counting import Discretizing, cut_rule_from, read_cuts
 from featly.filters.f_test import asks_of_target, f_of_target
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Streaming, Verbose
 
 __all__ = ["RedundancyFilter"]
 
@@ -60,7 +60,7 @@ class _KindsByMeasure:
         return KINDS if counts_levels else KINDS[:2]
 
 
-class RedundancyFilter(SubsetSelector):
+class RedundancyFilter(Verbose, Streaming, OnDevice, Discretizing, SubsetSelector):
     r"""Leave out columns that are redundant to more relevant ones.
 
     ``rule="greedy"``: columns are taken in falling order of their relevance, equal ones in the
@@ -172,40 +172,16 @@ class RedundancyFilter(SubsetSelector):
     (['inches', 'age'], [1, -1, -1])
     """
 
+    rule: Annotated[str, OneOf(*RULES)] = "greedy"
+    threshold: Annotated[float, Number(above=0, at_most=1)] = 0.95
+    measure: Annotated[str | None, OneOf(*MEASURES)] = None
+    relevance: Annotated[str | None, OneOf(*RELEVANCES)] = None
+    least_relevance: Annotated[float | None, Number(at_least=0, below=1)] = None
+    tree: Annotated[str, OneOf(*TREES)] = "largest"
+
     _missing = True
-    _streams = True
-    _on_device = True
     _targets = ("classes", "numbers", "survival")
     _kinds = _KindsByMeasure()
-
-    def __init__(
-        self,
-        *,
-        rule: str = "greedy",
-        threshold: float = 0.95,
-        measure: str | None = None,
-        relevance: str | None = None,
-        least_relevance: float | None = None,
-        tree: str = "largest",
-        discretizer: Any = "mdlp",
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.rule = rule
-        self.threshold = threshold
-        self.measure = measure
-        self.relevance = relevance
-        self.least_relevance = least_relevance
-        self.tree = tree
-        self.discretizer = discretizer
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
 
     def _measure(self) -> str:
         """Return the measure of redundancy; None is replaced by its default."""
@@ -238,19 +214,6 @@ class RedundancyFilter(SubsetSelector):
         return self._measure() == "information" and self._relevance() == "information"
 
     def _check_parameters(self) -> None:
-        for name, known in (("rule", RULES), ("tree", TREES)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ParameterError(f"{name}={value!r}: give {' or '.join(map(repr, known))}")
-        options: tuple[tuple[str, tuple[str, ...]], ...]
-        options = (("measure", MEASURES), ("relevance", RELEVANCES))
-        for name, allowed in options:
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, str) or value not in allowed):
-                raise ParameterError(f"{name}={value!r}: give {', '.join(map(repr, allowed))}")
-        _check_share("threshold", self.threshold, "a number above 0, and at most 1")
-        if self.least_relevance is not None:
-            _check_share("least_relevance", self.least_relevance, "a number from 0 to below 1")
         cut_rule_from(self.discretizer)
         if self.rule == "groups":
             if self._measure() != "information":
@@ -363,13 +326,6 @@ class RedundancyFilter(SubsetSelector):
         group = connected_components(graph, directed=False)[1]
         names = problem.columns.names
         return _representatives(columns, features, group, with_class, keep, names, empty=empty)
-
-
-def _check_share(name: str, value: Any, rule: str) -> None:
-    number = isinstance(value, int | float | np.integer | np.floating)
-    inside = number and (0 < value <= 1 if name == "threshold" else 0 <= value < 1)
-    if isinstance(value, bool) or not inside:
-        raise ParameterError(f"{name}={value!r}: give {rule}")
 
 
 def _build_selection(

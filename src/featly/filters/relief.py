@@ -8,17 +8,13 @@ with the nearest hit :math:`H_i`, a row of the same class, and the nearest miss 
 K. and Rendell, L. A. (1992), A practical approach to feature selection, *ICML-92*, 249-256.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from featly.core.relief.relief import NearestOfAll, Rule
-from featly.filters.relieff import NeighbourRanker
-from featly.table.schema import Schema
+from featly.filters.relieff import NeighbourRanker, SampledRows
 
 __all__ = ["Relief"]
 
 
-class Relief(NeighbourRanker):
+class Relief(SampledRows, NeighbourRanker):
     r"""Rank columns by their differences from the nearest miss and the nearest hit.
 
     The predecessor of :class:`ReliefF`, which averages over several neighbours and is less
@@ -86,29 +82,6 @@ class Relief(NeighbourRanker):
     >>> Relief().fit(X, ["well", "well", "ill", "ill"]).scores_.round(3).tolist()
     [0.75, -0.333]
     """
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        n_samples: int | None = None,
-        missing: str = "conditional",
-        random_state: int = 0,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_samples = n_samples
-        self.missing = missing
-        self.random_state = random_state
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
 
     def _rule(self) -> Rule:
         return NearestOfAll()

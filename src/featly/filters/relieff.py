@@ -11,19 +11,17 @@ with the k nearest rows of the same class (hits) and of each other class (misses
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
-from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop_with
-from featly.basics.errors import ParameterError
+from featly.basics.params import OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import IntArray
 from featly.core.relief.relief import Nearest, Rule, relief_weights
 from featly.core.sources.questions import moments
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Seeded, Streaming, Verbose
 
 __all__ = ["NeighbourRanker", "ReliefF"]
 
@@ -31,24 +29,17 @@ MISSING_RULES = ("conditional", "weka")
 TIES = ("share", "weka")
 
 
-class NeighbourRanker(Ranker):
+class NeighbourRanker(Verbose, Streaming, OnDevice, Ranker):
     """Base class of the methods of the Relief family.
 
-    A subclass has the parameters `missing` and `verbose` beside those of
-    :class:`featly.base.Ranker`, and implements ``_rule() -> Rule``. One that draws rows has
-    `n_samples` and `random_state` as well.
+    A subclass implements ``_rule() -> Rule``. One that draws rows is a :class:`SampledRows` first.
     """
 
-    _streams = True
-    _on_device = True
+    missing: Annotated[str, OneOf(*MISSING_RULES)] = "conditional"
+
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior", "costs")
     _missing = True
-
-    missing: str
-    n_samples: int | None
-    random_state: int
-    verbose: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -61,28 +52,9 @@ class NeighbourRanker(Ranker):
     def _rule(self) -> Rule:
         """Return the rule that says which rows count, and how much."""
 
-    def _check_parameters(self) -> None:
-        if self.missing not in MISSING_RULES:
-            raise ParameterError(
-                f"missing={self.missing!r}: give {' or '.join(map(repr, MISSING_RULES))}"
-            )
-        if not hasattr(self, "n_samples"):
-            return
-        if self.n_samples is not None and not is_whole(self.n_samples, 1):
-            raise ParameterError(
-                f"n_samples={self.n_samples!r}: give a whole number from 1, or None for all rows"
-            )
-        if not is_whole(self.random_state, 0):
-            raise ParameterError(f"random_state={self.random_state!r}: give a whole number from 0")
-
     def _sample(self, n_rows: int) -> IntArray | None:
-        """Draw the rows whose neighbours are used; None stands for all."""
-        wanted = getattr(self, "n_samples", None)
-        if wanted is None or wanted >= n_rows:
-            return None
-        random = np.random.default_rng(int(self.random_state))
-        sample: IntArray = random.choice(n_rows, wanted, replace=False)
-        return sample
+        """Return the rows whose neighbours are used; None stands for all."""
+        return None
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         n_sampled = getattr(self, "n_samples", None) or n_rows
@@ -112,12 +84,21 @@ class NeighbourRanker(Ranker):
         return ranking
 
 
-def is_whole(value: Any, least: int) -> bool:
-    """Return whether a parameter is a whole number from `least` on."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+class SampledRows(Seeded):
+    """Rankers that use the neighbours of some rows only."""
+
+    n_samples: Annotated[int | None, Whole(at_least=1)] = None
+
+    def _sample(self, n_rows: int) -> IntArray | None:
+        """Draw the rows whose neighbours are used; None stands for all."""
+        if self.n_samples is None or self.n_samples >= n_rows:
+            return None
+        random = np.random.default_rng(int(self.random_state))
+        sample: IntArray = random.choice(n_rows, self.n_samples, replace=False)
+        return sample
 
 
-class ReliefF(NeighbourRanker):
+class ReliefF(SampledRows, NeighbourRanker):
     r"""Rank columns by how much more they differ between classes than within, among near rows.
 
     The distance of two rows is the sum of the differences of all columns. So a column that tells
@@ -233,39 +214,8 @@ class ReliefF(NeighbourRanker):
     └─────────┴────────┘
     """
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        n_neighbors: int = 10,
-        n_samples: int | None = None,
-        ties: str = "share",
-        missing: str = "conditional",
-        random_state: int = 0,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_neighbors = n_neighbors
-        self.n_samples = n_samples
-        self.ties = ties
-        self.missing = missing
-        self.random_state = random_state
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not is_whole(self.n_neighbors, 1):
-            raise ParameterError(f"n_neighbors={self.n_neighbors!r}: give a whole number from 1")
-        if self.ties not in TIES:
-            raise ParameterError(f"ties={self.ties!r}: give {' or '.join(map(repr, TIES))}")
+    n_neighbors: Annotated[int, Whole(at_least=1)] = 10
+    ties: Annotated[str, OneOf(*TIES)] = "share"
 
     def _rule(self) -> Rule:
         return Nearest(int(self.n_neighbors), first_come=self.ties == "weka")

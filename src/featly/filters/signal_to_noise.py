@@ -8,8 +8,6 @@ Golub, T. R. et al. (1999), Molecular classification of cancer: class discovery 
 prediction by gene expression monitoring, *Science* 286, 531-537.
 """
 
-from typing import Any
-
 import numpy as np
 
 from featly.additive import Additive
@@ -18,12 +16,12 @@ from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
 from featly.core.sources.questions import moments
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Streaming
 
 __all__ = ["SignalToNoise"]
 
 
-class SignalToNoise(Additive):
+class SignalToNoise(OnDevice, Streaming, Additive):
     r"""Rank columns by the distance of class means over the spread within the classes.
 
     With more than two classes, each class is compared with all other rows together, and the
@@ -105,26 +103,9 @@ class SignalToNoise(Additive):
     """
 
     _scores_one_by_one = True
-    _streams = True
-    _on_device = True
     _takes_bytes = True
     _uses = ("keep", "prior", "costs")
     _missing = True
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
 
     def _asks(self, target: str = "classes") -> Questions:
         return (moments,)

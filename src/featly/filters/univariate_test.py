@@ -15,13 +15,13 @@ exact test, whose formula is in :mod:`featly.core.counts.contingency`; ranks are
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop_with
-from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
+from featly.basics.params import OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
 from featly.core.ranking.ordering import best_first, round_scores
@@ -31,7 +31,7 @@ from featly.core.sources.questions import moments
 from featly.core.stats.rank_tests import kruskal_wallis
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.filters.f_test import f_statistic
-from featly.table.schema import Schema
+from featly.problem.parameters import OnDevice, Seeded, Streaming, Verbose
 
 __all__ = ["ColumnTests", "UnivariateTest", "column_tests"]
 
@@ -39,7 +39,7 @@ TESTS_OF_NUMBERS = ("welch", "student", "f", "kruskal-wallis")
 TESTS_OF_CATEGORIES = ("fisher", "chi2")
 
 
-class UnivariateTest(Ranker):
+class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     r"""Rank columns of any kind by the p-value of a test of each by itself.
 
     The score is the evidence :math:`-\log_{10} p`, which is comparable across kinds and across
@@ -155,46 +155,19 @@ class UnivariateTest(Ranker):
     └─────────┴────────────────┴─────────┘
     """
 
-    _streams = True
-    _on_device = True
+    continuous: Annotated[str, OneOf(*TESTS_OF_NUMBERS)] = "welch"
+    ordinal: Annotated[str, OneOf(*TESTS_OF_NUMBERS)] = "kruskal-wallis"
+    categorical: Annotated[str, OneOf(*TESTS_OF_CATEGORIES)] = "fisher"
+    n_draws: Annotated[int, Whole(at_least=1)] = 10000
+
     _takes_bytes = True
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
     _uses = ("keep", "costs")
 
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        continuous: str = "welch",
-        ordinal: str = "kruskal-wallis",
-        categorical: str = "fisher",
-        n_draws: int = 10_000,
-        random_state: int = 0,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        memory_limit: int | str | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.continuous = continuous
-        self.ordinal = ordinal
-        self.categorical = categorical
-        self.n_draws = n_draws
-        self.random_state = random_state
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.device = device
-        self.memory_limit = memory_limit
-        self.verbose = verbose
-
     def _choices(self) -> dict[str, Any]:
         names = ("continuous", "ordinal", "categorical", "n_draws", "random_state")
         return {name: getattr(self, name) for name in names}
-
-    def _check_parameters(self) -> None:
-        check_choices(**self._choices())
 
     def _asks(self, target: str = "classes") -> Questions:
         return (moments, kruskal_wallis)
@@ -237,23 +210,6 @@ class ColumnTests:
         return first[best_first(self.score[first])]
 
 
-def check_choices(
-    *, continuous: Any, ordinal: Any, categorical: Any, n_draws: Any, random_state: Any
-) -> None:
-    """Refuse a choice that :func:`column_tests` does not know."""
-    for kind, choice, known in (
-        ("continuous", continuous, TESTS_OF_NUMBERS),
-        ("ordinal", ordinal, TESTS_OF_NUMBERS),
-        ("categorical", categorical, TESTS_OF_CATEGORIES),
-    ):
-        if not isinstance(choice, str) or choice not in known:
-            raise ParameterError(f"{kind}={choice!r}: give one of {', '.join(map(repr, known))}")
-    for name, number, least in (("n_draws", n_draws, 1), ("random_state", random_state, 0)):
-        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not whole or number < least:
-            raise ParameterError(f"{name}={number!r}: give a whole number from {least}")
-
-
 def column_tests(
     problem: Problem,
     *,
@@ -267,7 +223,7 @@ def column_tests(
 ) -> ColumnTests:
     """Test every column of a problem by itself.
 
-    The parameters are those of :class:`UnivariateTest`, unchecked (`check_choices` does that).
+    The parameters are those of :class:`UnivariateTest`, unchecked.
     After Ctrl-C the tests done by then are returned, and `interrupted` is True.
 
     Examples

@@ -13,25 +13,28 @@ Daemen, A. and De Moor, B. (2009), Development of a kernel function for clinical
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
 from featly.basics.estimators import BaseEstimator
+from featly.basics.params import InstanceOf, ListOf, check_parameters
 from featly.basics.typing import AnyArray, FloatArray
 from featly.core.kernels.clinical import add_similarities
 from featly.kernels.positions import Positions
 from featly.problem.ingest_rows import MixedColumns
-from featly.table.schema import Schema
+from featly.problem.parameters import InSchema, Threaded
 
 __all__ = ["ClinicalKernel"]
 
 Weights = Sequence[float] | Mapping[str | int, float] | None
+LIST_OF_WEIGHTS = ListOf("weights, one for each column")
+DICT_OF_WEIGHTS = InstanceOf(Mapping, words="a dict of weights by column")
 
 
-class ClinicalKernel(MixedColumns, BaseEstimator):
+class ClinicalKernel(Threaded, InSchema, MixedColumns, BaseEstimator):
     r"""Similarity of rows with continuous, ordinal and categorical columns, and missing values.
 
     Every column gives a similarity in [0, 1], and the kernel is their mean, or their weighted
@@ -100,16 +103,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
     ['well', 'ill', 'ill']
     """
 
-    def __init__(
-        self,
-        *,
-        weights: Weights = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.weights = weights
-        self.schema = schema
-        self.n_jobs = n_jobs
+    weights: Annotated[Weights, LIST_OF_WEIGHTS, DICT_OF_WEIGHTS] = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn ranges and levels.
@@ -123,6 +117,7 @@ class ClinicalKernel(MixedColumns, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         lines = Positions(self.schema)
         z = lines.fit(X, self)
         self.adopt(lines, z, self)

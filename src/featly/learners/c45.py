@@ -12,7 +12,7 @@ Quinlan, J. R. (1993), *C4.5: Programs for Machine Learning*, Morgan Kaufmann.
 """
 
 import warnings
-from typing import Any, Self, cast
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -20,7 +20,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.basics.params import Number, check_parameters
+from featly.basics.typing import FloatArray, IntArray
 from featly.core.trees.c45 import (
     CodedRows,
     TreeRules,
@@ -31,8 +32,8 @@ from featly.core.trees.c45 import (
 from featly.core.trees.c45_codes import code_numbers
 from featly.learners.tree_text import Rule, TreeWords, tree_rules, tree_text
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
+from featly.problem.parameters import InSchema, Threaded
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["C45"]
 
@@ -41,7 +42,7 @@ TIE = 1e-9  # probabilities that differ by less are equal
 LARGEST_WEIGHT = 1e150  # of a row; far from what overflows, however many rows there are
 
 
-class C45(MixedColumns, ClassifierMixin, BaseEstimator):
+class C45(Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Quinlan's C4.5 tree, node for node as Weka's J48 grows it.
 
     A categorical column has a branch for each level, a column of numbers two, at a threshold that
@@ -142,32 +143,14 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
     [[0.36, 0.64]]
     """
 
-    classes_: AnyArray
-
-    def __init__(
-        self,
-        *,
-        confidence: float = 0.25,
-        min_rows: float = 2,
-        pruned: bool = True,
-        subtree_raising: bool = True,
-        collapse: bool = True,
-        mdl_correction: bool = True,
-        binary_splits: bool = False,
-        laplace: bool = False,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.confidence = confidence
-        self.min_rows = min_rows
-        self.pruned = pruned
-        self.subtree_raising = subtree_raising
-        self.collapse = collapse
-        self.mdl_correction = mdl_correction
-        self.binary_splits = binary_splits
-        self.laplace = laplace
-        self.schema = schema
-        self.n_jobs = n_jobs
+    confidence: Annotated[float, Number(above=0, at_most=0.5)] = 0.25
+    min_rows: Annotated[float, Number(at_least=1)] = 2
+    pruned: bool = True
+    subtree_raising: bool = True
+    collapse: bool = True
+    mdl_correction: bool = True
+    binary_splits: bool = False
+    laplace: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Grow the tree.
@@ -185,7 +168,7 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         X, y, weight = _drop_zero_weights(X, y, sample_weight)
         reader = MixedReader(self.schema)
         mixed = reader.fit(X, self)
@@ -333,24 +316,6 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
         return tree_rules(self._tree, self._tree_words())
 
     # ---- parts ------------------------------------------------------------------------------
-    def _check_parameters(self) -> None:
-        if not _is_number(self.confidence) or not 0 < self.confidence <= 0.5:
-            raise ParameterError(
-                f"confidence={self.confidence!r}: give a number above 0, and 0.5 at most"
-            )
-        if not _is_number(self.min_rows) or not 1 <= self.min_rows < np.inf:
-            raise ParameterError(f"min_rows={self.min_rows!r}: give a number from 1")
-        for name in (
-            "pruned",
-            "subtree_raising",
-            "collapse",
-            "mdl_correction",
-            "binary_splits",
-            "laplace",
-        ):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ParameterError(f"{name}={getattr(self, name)!r}: give True or False")
-
     def _tree_words(self) -> TreeWords:
         reader = self._reader
         as_read = reader._training_schema
@@ -389,10 +354,6 @@ class C45(MixedColumns, ClassifierMixin, BaseEstimator):
             n_classes,
             weight,
         )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _storage_positions(reader: MixedReader) -> IntArray:

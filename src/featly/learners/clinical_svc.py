@@ -10,27 +10,29 @@ Daemen, A. and De Moor, B. (2009), Development of a kernel function for clinical
 """
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.params import Number, check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.kernels.clinical import ClinicalColumns, add_similarities
 from featly.core.runtime.parallel import single_threaded_blas, split
 from featly.core.svm.working_set import solve_by_products
 from featly.kernels import ClinicalKernel
+from featly.kernels.clinical import DICT_OF_WEIGHTS, LIST_OF_WEIGHTS, Weights
 from featly.kernels.positions import Positions
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
 from featly.problem.ingest_rows import MixedColumns
+from featly.problem.parameters import ClassWeighted, InSchema, Threaded
 from featly.problem.problem import row_prices
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["ClinicalSVC"]
 
@@ -39,7 +41,7 @@ MOST_DENSE_ROWS = 4096  # above this nothing n x n is made
 NEW_ROWS = 1024  # rows that are compared with the training rows at a time
 
 
-class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
+class ClinicalSVC(ClassWeighted, Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Soft-margin support vector machine with the clinical kernel, for mixed columns.
 
     Continuous, ordinal and categorical columns and missing values are taken as they are: see
@@ -96,22 +98,8 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     ['well', 'ill']
     """
 
-    classes_: AnyArray
-
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        weights: Sequence[float] | Mapping[str | int, float] | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.weights = weights
-        self.class_weight = class_weight
-        self.schema = schema
-        self.n_jobs = n_jobs
+    C: Annotated[float, Number(above=0)] = 10.0
+    weights: Annotated[Weights, LIST_OF_WEIGHTS, DICT_OF_WEIGHTS] = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the machine.
@@ -125,6 +113,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         positions = Positions(self.schema)
         z = positions.fit(X, self)
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema, n_jobs=self.n_jobs)
@@ -206,6 +195,7 @@ class ClinicalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> ClinicalSVC().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        check_parameters(self)
         owner, positions = ClinicalKernel(schema=self.schema), Positions(self.schema)
         z = positions.fit(X, owner)
         test_z = positions.locate(X_test, owner)

@@ -17,9 +17,10 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from featly.basics.estimators import BaseEstimator, TransformerMixin
+from featly.basics.params import check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
-from featly.table.schema import Schema
+from featly.problem.parameters import InSchema
 
 __all__ = ["Encoder"]
 
@@ -39,7 +40,7 @@ class _Block:
         return max(1, len(self.levels))
 
 
-class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
+class Encoder(InSchema, MixedColumns, TransformerMixin, BaseEstimator):
     r"""Turn mixed columns into numbers of mean 0 and variance 1.
 
     A continuous or ordinal column is one number; a categorical one is an indicator for each level
@@ -77,17 +78,7 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
            [ 0.  , -0.71, -0.71]])
     """
 
-    scale_: FloatArray
-    center_: FloatArray
-
-    n_features_in_: int
-    feature_names_in_: AnyArray
-
-    def __init__(
-        self, *, standardize: bool = True, schema: Schema | dict[str, Any] | None = None
-    ) -> None:
-        self.standardize = standardize
-        self.schema = schema
+    standardize: bool = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn kinds, levels, means and variances.
@@ -102,13 +93,15 @@ class Encoder(MixedColumns, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         self._reader = MixedReader(self.schema)
         rows = self._reader.fit(X, self)
         columns = self._reader.categorical.tolist()
         self._blocks = [self._learn_block(rows, k, column) for k, column in enumerate(columns)]
         numbers = rows.numbers
         self._first, self._mean, variance = _moments(numbers)
-        self.center_, self.scale_ = self._first + self._mean, self._scale_factors(variance)
+        self.center_: FloatArray = self._first + self._mean
+        self.scale_: FloatArray = self._scale_factors(variance)
         widths = np.ones(self.n_features_in_, np.int64)
         for block in self._blocks:
             widths[block.column] = block.width

@@ -13,21 +13,21 @@ Wilson, D. R. and Martinez, T. R. (1997), Improved heterogeneous distance functi
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from featly.basics.errors import ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
+from featly.basics.params import Whole, check_parameters
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.models.heom import add_distances, poll
 from featly.core.ranking.ordering import round_scores
-from featly.core.runtime.parallel import n_threads, run_blocks, split
+from featly.core.runtime.parallel import run_blocks, split
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
+from featly.problem.parameters import InSchema, Threaded
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["HEOMNeighbors"]
 
@@ -35,7 +35,7 @@ __all__ = ["HEOMNeighbors"]
 TILE = 32  # rows whose distances are summed together: a column is read once for all of them
 
 
-class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
+class HEOMNeighbors(Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""k nearest neighbours by the Heterogeneous Euclidean-Overlap Metric.
 
     Ranges and levels are those of the training rows, so no test row influences them:
@@ -95,18 +95,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
     [[1.0, 0.0], [0.5, 0.5]]
     """
 
-    classes_: AnyArray
-
-    def __init__(
-        self,
-        *,
-        n_neighbors: int = 5,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.schema = schema
-        self.n_jobs = n_jobs
+    n_neighbors: Annotated[int, Whole(at_least=1)] = 5
 
     def fit(self, X: Any, y: Any) -> Self:
         """Store the training rows, and learn ranges and levels.
@@ -120,7 +109,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
         self._y, self.classes_ = read_classes(y, rows.n_rows, type(self).__name__)
@@ -230,7 +219,7 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> HEOMNeighbors().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        self._check_parameters()
+        check_parameters(self)
         reader, owner = MixedReader(self.schema), HEOMNeighbors()
         rows = reader.fit(X, owner)
         training, other = _Training(reader, rows), reader.read(X_test, owner)
@@ -240,12 +229,6 @@ class HEOMNeighbors(MixedColumns, ClassifierMixin, BaseEstimator):
         return classes[wins.argmax(axis=2)]
 
     # ---- parts ------------------------------------------------------------------------------
-    def _check_parameters(self) -> None:
-        is_whole = isinstance(self.n_neighbors, int | np.integer)
-        if isinstance(self.n_neighbors, bool) or not is_whole or self.n_neighbors < 1:
-            raise ParameterError(f"n_neighbors={self.n_neighbors!r}: give a whole number from 1")
-        n_threads(self.n_jobs)
-
     def _read_cells(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self._training.cells_of(self._reader.read(X, self))

@@ -10,22 +10,23 @@ Cortes, C. and Vapnik, V. (1995), Support-vector networks, *Machine Learning* 20
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.params import Number, check_parameters
 from featly.basics.typing import AnyArray, FloatArray
 from featly.core.runtime.parallel import single_threaded_blas
 from featly.learners.encoding import Encoder
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
 from featly.problem.ingest_rows import MixedColumns
+from featly.problem.parameters import ClassWeighted, InSchema
 from featly.problem.problem import row_prices
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["LinearSVM"]
 
@@ -34,7 +35,7 @@ MOST_DENSE_ROWS = 1024  # above this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than columns, nothing n x n is made
 
 
-class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
+class LinearSVM(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Soft-margin linear support vector machine for mixed columns.
 
     Columns are centred and scaled by :class:`Encoder`, from the training rows; missing values count
@@ -84,23 +85,8 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
     True
     """
 
-    classes_: AnyArray
-
-    n_features_in_: int
-    feature_names_in_: AnyArray
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        standardize: bool = True,
-        schema: Schema | dict[str, Any] | None = None,
-    ) -> None:
-        self.C = C
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.schema = schema
+    C: Annotated[float, Number(above=0)] = 1.0
+    standardize: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the machine.
@@ -114,6 +100,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z = encoder.fit_transform(X)
         self._encoder = encoder
@@ -195,6 +182,7 @@ class LinearSVM(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> LinearSVM().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        check_parameters(self)
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z, other = encoder.fit_transform(X), encoder.transform(X_test)
         sizes = check_sizes(sizes, encoder.n_features_in_)

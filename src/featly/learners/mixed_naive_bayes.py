@@ -14,19 +14,20 @@ John, G. H. and Langley, P. (1995), Estimating continuous distributions in Bayes
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
+from featly.basics.params import ListOf, Number, check_parameters
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
+from featly.problem.parameters import InSchema
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["MixedNaiveBayes"]
 
@@ -34,7 +35,7 @@ __all__ = ["MixedNaiveBayes"]
 NO_FOLD = -1  # the fold that is left out of the training rows
 
 
-class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
+class MixedNaiveBayes(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Naive Bayes: normal densities of numbers, smoothed counts of levels.
 
     Everything is learnt from the training rows. The product leaves out:
@@ -90,21 +91,9 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
     [[1.0, 0.0], [0.667, 0.333], [0.5, 0.5]]
     """
 
-    classes_: AnyArray
-    n_features_in_: int
-
-    def __init__(
-        self,
-        *,
-        smoothing: float = 1.0,
-        var_smoothing: float = 1e-9,
-        priors: Sequence[float] | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-    ) -> None:
-        self.smoothing = smoothing
-        self.var_smoothing = var_smoothing
-        self.priors = priors
-        self.schema = schema
+    smoothing: Annotated[float, Number(above=0)] = 1.0
+    var_smoothing: Annotated[float, Number(above=0)] = 1e-9
+    priors: Annotated[Sequence[float] | None, ListOf("positive numbers, one for each class")] = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn densities, probabilities and priors.
@@ -118,7 +107,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
         codes, self.classes_ = read_classes(y, rows.n_rows, type(self).__name__)
@@ -215,7 +204,7 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> MixedNaiveBayes().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        self._check_parameters()
+        check_parameters(self)
         reader, owner = MixedReader(self.schema), MixedNaiveBayes()
         rows = reader.fit(X, owner)
         other = reader.read(X_test, owner)
@@ -226,13 +215,6 @@ class MixedNaiveBayes(MixedColumns, ClassifierMixin, BaseEstimator):
         return classes[np.array([_find_likeliest(total).argmax(axis=1) for total in totals])]
 
     # ---- parts ------------------------------------------------------------------------------
-    def _check_parameters(self) -> None:
-        for name in ("smoothing", "var_smoothing"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating)
-            if isinstance(value, bool) or not number or not 0 < value < np.inf:
-                raise ParameterError(f"{name}={value!r}: give a positive finite number")
-
     def _check_priors(self, codes: IntArray, n_classes: int) -> FloatArray:
         if self.priors is None:
             return np.bincount(codes, minlength=n_classes) / len(codes)

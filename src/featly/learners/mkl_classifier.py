@@ -13,7 +13,7 @@ Kloft, M., Brefeld, U., Sonnenburg, S. and Zien, A. (2011), l_p-norm multiple ke
 
 import warnings
 from itertools import combinations
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -22,9 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.params import Number, OneOf, Whole, check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.kernels.kernel_sets import KernelList
-from featly.core.runtime.parallel import n_threads, single_threaded_blas
+from featly.core.runtime.parallel import single_threaded_blas
 from featly.kernels.positions import Positions
 from featly.learners.kernel_machines import (
     Columns,
@@ -35,9 +36,9 @@ from featly.learners.kernel_machines import (
 )
 from featly.learners.one_vs_one import decision_values, winning_classes
 from featly.learners.platt import couple_pairs, platt
+from featly.problem.parameters import ClassWeighted, InSchema, Threaded
 from featly.problem.problem import row_prices
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["MKLClassifier"]
 
@@ -46,7 +47,7 @@ MOST_ROWS = 20_000  # of two classes: of the matrices of n x n numbers there are
 FOLDS = 5  # for the probabilities
 
 
-class MKLClassifier(ClassifierMixin, BaseEstimator):
+class MKLClassifier(ClassWeighted, Threaded, InSchema, ClassifierMixin, BaseEstimator):
     r"""Support vector machine that learns how much each kernel counts.
 
     By default every column has a kernel of its own, the clinical kernel, so that continuous,
@@ -145,30 +146,12 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
     array([0, 1])
     """
 
-    classes_: AnyArray
-
-    def __init__(
-        self,
-        *,
-        C: float = 10.0,
-        norm: float = 2.0,
-        kernels: str = "columns",
-        probability: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
-        tolerance: float = 1e-6,
-        max_iter: int = 200,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.norm = norm
-        self.kernels = kernels
-        self.probability = probability
-        self.class_weight = class_weight
-        self.tolerance = tolerance
-        self.max_iter = max_iter
-        self.schema = schema
-        self.n_jobs = n_jobs
+    C: Annotated[float, Number(above=0)] = 10.0
+    norm: Annotated[float, Number(above=1)] = 2.0
+    kernels: Annotated[str, OneOf("columns", "precomputed")] = "columns"
+    probability: bool = False
+    tolerance: Annotated[float, Number(above=0)] = 1e-6
+    max_iter: Annotated[int, Whole(at_least=1)] = 200
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -193,7 +176,7 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         source = self._read(X)
         codes, self.classes_ = read_classes(y, source.n_rows, type(self).__name__)
         C = row_prices(self.C, self.class_weight, codes, self.classes_)
@@ -277,19 +260,6 @@ class MKLClassifier(ClassifierMixin, BaseEstimator):
         return couple_pairs(expit(margins * slope + offset), len(self.classes_))
 
     # ---- parts ------------------------------------------------------------------------------
-    def _check_parameters(self) -> None:
-        for name, low in (("norm", 1.0), ("tolerance", 0.0)):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating)
-            if isinstance(value, bool) or not number or not low < value < np.inf:
-                raise ParameterError(f"{name}={value!r}: give a finite number above {low:g}")
-        count = self.max_iter
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ParameterError(f"max_iter={count!r}: give a whole number from 1")
-        if self.kernels not in ("columns", "precomputed"):
-            raise ParameterError(f"kernels={self.kernels!r}: give 'columns' or 'precomputed'")
-        n_threads(self.n_jobs)
-
     def _read(self, X: Any) -> Columns | Matrices:
         if self.kernels == "columns":
             self._positions = Positions(self.schema)

@@ -14,7 +14,7 @@ networks, *Pattern Recognition* 43, 1984-1992.
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.params import Number, OneOf, check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.least_squares import (
     LARGEST_SYSTEM,
@@ -35,9 +36,9 @@ from featly.learners.encoded_rows import EncodedRows
 from featly.learners.one_vs_one import check_sizes, winning_classes
 from featly.learners.proximal_svc import stack_weights
 from featly.problem.ingest_rows import MixedColumns
+from featly.problem.parameters import InSchema
 from featly.problem.target import read_classes
 from featly.table.frames import values_of
-from featly.table.schema import Schema
 
 __all__ = ["OneLayerNetwork"]
 
@@ -47,7 +48,7 @@ TINY = np.finfo(np.float64).smallest_subnormal  # an exclusive bound below 0, so
 LARGEST_RESIDUAL = 1e-6  # a larger one gives a warning
 
 
-class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
+class OneLayerNetwork(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Neural network of one layer, solved as one system of linear equations.
 
     An output is :math:`f(b_j + w_j \cdot z)`. Its error is measured before the activation f, where
@@ -123,23 +124,9 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     True
     """
 
-    residual_: FloatArray
-    n_rows_seen_: int
-    classes_: AnyArray
-    n_features_in_: int
-
-    def __init__(
-        self,
-        *,
-        activation: str = "logistic",
-        margin: float = 0.05,
-        alpha: float = 1e-3,
-        schema: Schema | dict[str, Any] | None = None,
-    ) -> None:
-        self.activation = activation
-        self.margin = margin
-        self.alpha = alpha
-        self.schema = schema
+    activation: Annotated[str, OneOf(*ACTIVATIONS)] = "logistic"
+    margin: Annotated[float, Number(above=0, below=0.5)] = 0.05
+    alpha: Annotated[float, Number(at_least=0)] = 1e-3
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows at once; forget what was learnt before.
@@ -346,7 +333,8 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
         weights = solution.beta[1:] * scale[:, None]
         self.coef_: FloatArray = height * weights.T
         self.intercept_: Any = height * (solution.beta[0] - center @ weights)
-        self.residual_, self._least = solution.residual, height * solution.least
+        self.residual_: FloatArray = solution.residual
+        self._least = height * solution.least
 
     def _warn_of_residuals(self, residuals: FloatArray) -> None:
         if residuals.max() > LARGEST_RESIDUAL:
@@ -360,17 +348,7 @@ class OneLayerNetwork(MixedColumns, ClassifierMixin, BaseEstimator):
     # ---- parameters and targets -------------------------------------------------------------
     def _resolve_parameters(self) -> tuple[float, float]:
         """Return the targets' distance from 0 before activation, and alpha over their slope^2."""
-        if self.activation not in ACTIVATIONS:
-            names = ", ".join(repr(name) for name in ACTIVATIONS)
-            raise ParameterError(f"activation={self.activation!r}: give one of {names}")
-        for name, low, high, rule in (
-            ("margin", 0.0, 0.5, "a number between 0 and 0.5, both excluded"),
-            ("alpha", -TINY, np.inf, "a finite number from 0"),
-        ):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.integer | np.floating)
-            if isinstance(value, bool) or not number or not low < value < high:
-                raise ParameterError(f"{name}={value!r}: give {rule}")
+        check_parameters(self)
         end = 1 - 2 * self.margin
         height, slope = {
             "logistic": (2 * np.arctanh(end), self.margin * (1 - self.margin)),

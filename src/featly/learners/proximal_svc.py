@@ -10,22 +10,23 @@ Fung, G. and Mangasarian, O. L. (2001), Proximal support vector machine classifi
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ConvergenceWarning, DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
+from featly.basics.params import Number, OneOf, check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, clear_rounding, solve
 from featly.core.models.least_squares_tables import BlockTable, Table
 from featly.learners.encoded_rows import EncodedRows
 from featly.learners.one_vs_one import check_sizes, winning_classes
 from featly.problem.ingest_rows import MixedColumns
+from featly.problem.parameters import ClassWeighted, InSchema
 from featly.problem.problem import row_prices
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["ProximalSVC"]
 
@@ -33,7 +34,7 @@ __all__ = ["ProximalSVC"]
 LARGEST_RESIDUAL = 1e-6  # a larger one gives a warning
 
 
-class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
+class ProximalSVC(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
     r"""Proximal support vector machine for mixed columns.
 
     Two parallel planes :math:`w \cdot z - \gamma = \pm 1`, one for each class, lie close to their
@@ -114,28 +115,10 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
     ([[-0.776, 0.0]], [0.0])
     """
 
-    residual_: FloatArray
-    intercept_: Any
-    dual_coef_: FloatArray
-    classes_: AnyArray
-    n_features_in_: int
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: str = "linear",
-        width: float | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        standardize: bool = True,
-        schema: Schema | dict[str, Any] | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.width = width
-        self.class_weight = class_weight
-        self.standardize = standardize
-        self.schema = schema
+    C: Annotated[float, Number(above=0)] = 1.0
+    kernel: Annotated[str, OneOf("linear", "gaussian")] = "linear"
+    width: Annotated[float | None, Number(above=0)] = None
+    standardize: bool = True
 
     def fit(self, X: Any, y: Any) -> Self:
         """Solve the system.
@@ -149,7 +132,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         rows = EncodedRows(self.standardize, self.schema)
         table = rows.fit(X, self)
         codes, classes = self._target(y, table.n_rows)
@@ -167,8 +150,10 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             squares.grow(Z.shape[1])
             self.width_: float = self._width(squares)
             solution = _solve_kernel(squares.own, self.width_, codes, len(self.classes_), prices)
-            self.dual_coef_, self._training = solution.beta[1:].T.copy(), Z
-        self.intercept_, self.residual_ = solution.beta[0].copy(), solution.residual
+            self.dual_coef_: FloatArray = solution.beta[1:].T.copy()
+            self._training = Z
+        self.intercept_: FloatArray = solution.beta[0].copy()
+        self.residual_: FloatArray = solution.residual
         self._least = solution.least
         self._warn_of_residuals(self.residual_)
         return self
@@ -238,7 +223,7 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
         >>> ProximalSVC().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        self._check_parameters()
+        check_parameters(self)
         rows, owner = EncodedRows(self.standardize, self.schema), ProximalSVC()
         table = rows.fit(X, owner)
         other = rows.read(X_test, owner)
@@ -280,18 +265,10 @@ class ProximalSVC(MixedColumns, ClassifierMixin, BaseEstimator):
             )
 
     def _check_parameters(self) -> None:
-        if self.kernel not in ("linear", "gaussian"):
-            raise ParameterError(f"kernel={self.kernel!r}: give 'linear' or 'gaussian'")
-        if not isinstance(self.standardize, bool | np.bool_):
-            raise ParameterError(f"standardize={self.standardize!r}: give True or False")
-        width = self.width
-        if width is None:
-            return
-        if self.kernel == "linear":
-            raise ParameterError(f"width={width!r} is of kernel='gaussian': give both, or none")
-        number = isinstance(width, int | float | np.integer | np.floating)
-        if isinstance(width, bool) or not number or not 0 < width < np.inf:
-            raise ParameterError(f"width={width!r}: give a positive finite number, or None")
+        if self.width is not None and self.kernel == "linear":
+            raise ParameterError(
+                f"width={self.width!r} is of kernel='gaussian': give both, or none"
+            )
 
     def _target(self, y: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
         if self.kernel == "gaussian" and n_rows > LARGEST_SYSTEM:

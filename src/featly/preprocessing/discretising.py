@@ -6,7 +6,7 @@ subclasses define the cut points. The loops are in :mod:`featly.core.counts.disc
 """
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS
+from featly.basics.params import OneOf, check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.coding import cut_columns
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
@@ -25,6 +26,7 @@ from featly.core.sources import DenseSource, Source
 from featly.preprocessing.levels import MISSING, in_library, interval_names, write_levels
 from featly.problem.ingest import read
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
+from featly.problem.parameters import InSchema, Threaded
 from featly.problem.target import read_classes
 from featly.table.frames import (
     ArrayTable,
@@ -43,21 +45,13 @@ COLUMN_BLOCK = 256
 CHECK_VALUES = 1 << 18  # values that are checked at once
 
 
-class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Discretiser(
+    Threaded, InSchema, MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     """Base of the transformers that cut numbers into intervals; a subclass defines the rule."""
 
-    def __init__(
-        self,
-        *,
-        missing: str = "level",
-        ordered: bool = True,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.missing = missing
-        self.ordered = ordered
-        self.schema = schema
-        self.n_jobs = n_jobs
+    missing: Annotated[str, OneOf("level", "spread")] = "level"
+    ordered: bool = True
 
     @abstractmethod
     def cut_rule(self) -> CutRule:
@@ -85,14 +79,8 @@ class Discretiser(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
+        check_parameters(self)
         rule = self.cut_rule()
-        if self.missing not in ("level", "spread"):
-            raise ParameterError(
-                f"missing={self.missing!r}: give 'level', a level of its own, or 'spread', which "
-                "leaves it missing"
-            )
-        if not isinstance(self.ordered, bool | np.bool_):
-            raise ParameterError(f"ordered={self.ordered!r}: give True or False")
         self._library = library_of(X)
         plain = self._numeric_array(X)
         source: Source

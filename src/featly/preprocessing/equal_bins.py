@@ -8,27 +8,18 @@ or the cuts between two values nearest to the j/n quantiles. Dougherty, J., Koha
 M. (1995), Supervised and unsupervised discretization of continuous features, *ICML-95*, 194-202.
 """
 
-from typing import Any
+from typing import Annotated
 
-from featly.core.counts.discretise import CutRule
+from featly.core.counts.discretise import N_BINS, CutRule
 from featly.preprocessing.discretising import Discretiser
-from featly.table.schema import Schema
 
 __all__ = ["EqualFrequency", "EqualWidth"]
 
 
 class _EqualBins(Discretiser):
-    def __init__(
-        self,
-        *,
-        n_bins: int = 10,
-        missing: str = "level",
-        ordered: bool = True,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(missing=missing, ordered=ordered, schema=schema, n_jobs=n_jobs)
-        self.n_bins = n_bins
+    """Discretisers into a number of bins."""
+
+    n_bins: Annotated[int, N_BINS] = 10
 
 
 class EqualWidth(_EqualBins):

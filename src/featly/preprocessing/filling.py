@@ -1,13 +1,14 @@
 """Missing values filled with medians or a level, for methods that need complete columns."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import DataError
 from featly.basics.estimators import BaseEstimator, TransformerMixin
+from featly.basics.params import ListOf, Parameters, check_parameters
 from featly.table.frames import is_frame, library_of
 
 __all__ = ["Filler", "fill_missing"]
@@ -15,7 +16,7 @@ __all__ = ["Filler", "fill_missing"]
 LEVEL = "missing"
 
 
-class Filler(TransformerMixin, BaseEstimator):
+class Filler(Parameters, TransformerMixin, BaseEstimator):
     """Fill missing values: numbers with their median, text with the level ``"missing"``.
 
     Medians are those of the training rows; in an evaluation the test rows are filled with them too.
@@ -40,8 +41,7 @@ class Filler(TransformerMixin, BaseEstimator):
     [(60.0, 'f'), (20.0, 'missing')]
     """
 
-    def __init__(self, *, columns: Sequence[int] | None = None) -> None:
-        self.columns = columns
+    columns: Annotated[Sequence[int] | None, ListOf("positions of columns")] = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the medians.
@@ -55,6 +55,7 @@ class Filler(TransformerMixin, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         _check_library(X)
         self.n_features_in_: int = X.shape[1]
         self.medians_: dict[Any, Any] = {}

@@ -10,11 +10,10 @@ Fayyad, U. M. and Irani, K. B. (1993), Multi-interval discretization of continuo
 for classification learning, *IJCAI-93*, 1022-1027.
 """
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from featly.core.counts.discretise import CutRule
+from featly.core.counts.discretise import ENCODING, CutRule
 from featly.preprocessing.discretising import Discretiser
-from featly.table.schema import Schema
 
 __all__ = ["MDLP"]
 
@@ -108,17 +107,7 @@ class MDLP(Discretiser):
     array([0., 0., 1., 1., 2.])
     """
 
-    def __init__(
-        self,
-        *,
-        encoding: str = "rows",
-        missing: str = "level",
-        ordered: bool = True,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(missing=missing, ordered=ordered, schema=schema, n_jobs=n_jobs)
-        self.encoding = encoding
+    encoding: Annotated[str, ENCODING] = "rows"
 
     def cut_rule(self) -> CutRule:
         """Return the rule of the cuts; the counting filters use it.

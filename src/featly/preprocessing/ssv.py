@@ -8,23 +8,25 @@ Grąbczewski, K. and Duch, W. (1999), A general purpose separability criterion f
 systems, *4th Conference on Neural Networks and Their Applications*, 203-208.
 """
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from featly.basics.errors import ParameterError
 from featly.basics.estimators import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from featly.basics.params import Whole, check_parameters
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.trees.ssv import order_levels
 from featly.problem.ingest_rows import MixedColumns, MixedReader
+from featly.problem.parameters import InSchema, Threaded
 from featly.problem.target import read_classes
-from featly.table.schema import Schema
 
 __all__ = ["SSVEncoder"]
 
 
-class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class SSVEncoder(
+    Threaded, InSchema, MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
+):
     r"""Turn the levels of symbolic columns into numbers that separate the classes.
 
     The levels of a column are split into the two parts with the largest separability
@@ -93,16 +95,7 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
     array([2., 0., 1., 1.])
     """
 
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = None,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.schema = schema
-        self.n_jobs = n_jobs
+    max_depth: Annotated[int | None, Whole(at_least=1)] = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -122,6 +115,7 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         -------
         self
         """
+        check_parameters(self)
         depth = self._depth()
         self._reader = MixedReader(self.schema)
         rows = self._reader.fit(X, self)
@@ -177,11 +171,4 @@ class SSVEncoder(MixedColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstim
         return out
 
     def _depth(self) -> int:
-        if self.max_depth is None:
-            return np.iinfo(np.int64).max
-        whole = isinstance(self.max_depth, int | np.integer)
-        if not whole or isinstance(self.max_depth, bool) or self.max_depth < 1:
-            raise ParameterError(
-                f"max_depth={self.max_depth!r}: give a whole number from 1, or None for no limit"
-            )
-        return int(self.max_depth)
+        return np.iinfo(np.int64).max if self.max_depth is None else int(self.max_depth)

@@ -341,9 +341,6 @@ def row_prices(
     >>> row_prices(2, {"a": 3}, np.array([0, 0, 1]), np.array(["a", "b"]))
     array([6., 6., 2.])
     """
-    is_number = isinstance(C, int | float | np.integer | np.floating)
-    if isinstance(C, bool) or not is_number or not 0 < C < np.inf:
-        raise ParameterError(f"C={C!r}: give a positive finite number")
     weights = np.ones(len(codes)) if weights is None else weights
     if class_weight is None:
         return float(C) * weights
@@ -354,9 +351,6 @@ def row_prices(
                 f"class_weight names {unknown[0]!r}, which is no class; the classes are "
                 f"{classes.tolist()}"
             )
-    elif class_weight != "balanced":
-        raise ParameterError(f"class_weight={class_weight!r}: give a dict, 'balanced' or None")
-    if isinstance(class_weight, dict):
         by_class = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     else:
         by_class = weights.sum() / (len(classes) * np.bincount(codes, weights))

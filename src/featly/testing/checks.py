@@ -19,16 +19,25 @@ from featly.basics.errors import (
     ConvergenceWarning,
     DataError,
     NoEvidenceWarning,
+    ParameterError,
     SchemaError,
     SchemaWarning,
 )
+from featly.basics.params import parameters_of
 from featly.core.ranking.ordering import round_scores
 from featly.registry import METHODS
 from featly.table.schema import Schema
 from featly.testing.leaks import LEAK_CHECKS
 from featly.testing.tables import Example, example, in_library, installed_libraries, sparse_example
 
-__all__ = ["CHECKS", "check_method", "method_checks"]
+__all__ = ["CHECKS", "check_method", "check_parameter_rules", "method_checks"]
+
+# no parameter takes all of them, and each says which by its rules
+VALUES: tuple[Any, ...] = (
+    None, True, False, -1, 0, 1, 10**400, 0.5, 1.5, -0.5, float("nan"), float("inf"), -float("inf"),
+    1j, "", "no such value", "1", b"1", (), [], [0.5], {"no such key": 1}, {1}, object(), object,
+    np.array([1.0, 2.0]), np.array("1"), np.datetime64("2020-01-01"),
+)  # fmt: skip
 
 Check = Callable[[Any], None]
 CHECKS: dict[str, Check] = {}
@@ -840,6 +849,24 @@ def check_bad_input(estimator: Any) -> None:
         pass
     else:
         raise AssertionError("transform took a table with a column missing")
+
+
+@_check
+def check_parameter_rules(estimator: Any) -> None:
+    """Each value that breaks the rule of its parameter is refused before the table is looked at.
+
+    The error is one line that names the parameter and says what it may be. The values follow from
+    the rules. It is for learners and transformers, too.
+    """
+    for name, parameter in parameters_of(type(estimator)).items():
+        assert parameter.accepts(getattr(estimator, name)), f"{name} breaks its own rule"
+        outside = [value for rule in parameter.rules for value in rule.outside]
+        wrong = [value for value in (*VALUES, *outside) if not parameter.accepts(value)]
+        assert wrong or not parameter.rules, f"{name} takes any value"
+        for value in wrong:
+            changed = clone(estimator).set_params(**{name: value})
+            words = (f"{name}=", f": give {parameter.words()}")
+            _assert_refuses(changed, object(), object(), *words, error=ParameterError)
 
 
 # ---- leaks ----------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous feature s
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from featly.base import Problem, Ranker, Ranking, stop_with
-from featly.basics.errors import ParameterError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.params import OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.heom import join_neighbours, merge_neighbours
@@ -28,7 +28,7 @@ from featly.core.models.naive_bayes import join_codes, join_numbers, merge_likel
 from featly.filters.univariate_test import column_tests
 from featly.learners.heom import HEOMNeighbors
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
-from featly.table.schema import Schema
+from featly.problem.parameters import Seeded, Verbose
 from featly.wrappers.inner_folds import deal, log_priors
 
 __all__ = ["HybridForward"]
@@ -39,7 +39,7 @@ MOST_COLUMNS = 256  # of each list in one call of a compiled search, which Ctrl-
 MOST_OPERATIONS = 30_000_000  # ... and about how many operations it may take
 
 
-class HybridForward(Ranker):
+class HybridForward(Verbose, Seeded, Ranker):
     r"""Merge a ranking of numbers and one of categories by the rate of a classifier.
 
     Continuous and ordinal columns are ranked by Welch's t-test, categorical ones by Fisher's exact
@@ -141,41 +141,16 @@ class HybridForward(Ranker):
     └─────────┴─────────────┴───────┴─────────┘
     """
 
+    learner: Annotated[str, OneOf(*LEARNERS)] = "nb"
+    n_folds: Annotated[int, Whole(at_least=2)] = 5
+
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
-
-    def __init__(
-        self,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        learner: str = "nb",
-        n_folds: int = 5,
-        random_state: int = 0,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.learner = learner
-        self.n_folds = n_folds
-        self.random_state = random_state
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True  # the folds are drawn, so the order of the rows matters
         return tags
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.learner, str) or self.learner not in LEARNERS:
-            raise ParameterError(f"learner={self.learner!r}: give 'nb' or '5nn'")
-        for name, least in (("n_folds", 2), ("random_state", 0)):
-            number = getattr(self, name)
-            whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-            if not whole or number < least:
-                raise ParameterError(f"{name}={number!r}: give a whole number from {least}")
 
     def _rank(self, problem: Problem) -> Ranking:
         tests = column_tests(

@@ -13,7 +13,7 @@ Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artif
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from featly.base import Problem, Selection, SubsetSelector, stop_with
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.params import Number, OneOf, Rule, Whole, check_parameters
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.ranking.subset_search import (
@@ -33,8 +34,9 @@ from featly.core.ranking.subset_search import (
 )
 from featly.filters.univariate_test import column_tests
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
-from featly.learners.names import make_learner
-from featly.table.schema import Columns, Schema
+from featly.learners.names import LEARNERS, make_learner
+from featly.problem.parameters import Seeded, Verbose
+from featly.table.schema import Columns
 from featly.wrappers.inner_folds import (
     SCORINGS,
     BayesTrials,
@@ -51,7 +53,21 @@ __all__ = ["Wrapper"]
 SEARCHES = ("forward", "backward", "floating", "best-first")
 
 
-class Wrapper(SubsetSelector):
+class Learner(Rule):
+    """A classifier, or the name of one."""
+
+    words = ("a classifier", f"the name of a learner ({', '.join(LEARNERS)})")
+    names = tuple(LEARNERS)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value is a classifier, or the name of one."""
+        if isinstance(value, str):
+            return value in LEARNERS
+        has_methods = all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+        return has_methods and not isinstance(value, type)
+
+
+class Wrapper(Verbose, Seeded, SubsetSelector):
     r"""Search for the columns with which a classifier does best.
 
     The score of a set of columns is the cross-validated score of the classifier on these columns.
@@ -167,34 +183,15 @@ class Wrapper(SubsetSelector):
     [((0,), 0.833), ((0, 2), 0.867)]
     """
 
-    _uses = ("keep", "column_groups")
+    estimator: Annotated[Any, Learner()] = "mixed-naive-bayes"
+    search: Annotated[str, OneOf(*SEARCHES)] = "forward"
+    n_features_to_select: Annotated[int | None, Whole(at_least=1)] = None
+    n_folds: Annotated[int, Whole(at_least=2)] = 5
+    scoring: Annotated[str, OneOf(*SCORINGS)] = "accuracy"
+    tolerance: Annotated[float, Number(at_least=0)] = 1e-5
+    max_stale: Annotated[int, Whole(at_least=1)] = 5
 
-    def __init__(
-        self,
-        *,
-        estimator: Any = "mixed-naive-bayes",
-        search: str = "forward",
-        n_features_to_select: int | None = None,
-        n_folds: int = 5,
-        scoring: str = "accuracy",
-        tolerance: float = 1e-5,
-        max_stale: int = 5,
-        random_state: int = 0,
-        schema: Schema | dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        verbose: bool | Callable[[int, int], Any] = False,
-    ) -> None:
-        self.estimator = estimator
-        self.search = search
-        self.n_features_to_select = n_features_to_select
-        self.n_folds = n_folds
-        self.scoring = scoring
-        self.tolerance = tolerance
-        self.max_stale = max_stale
-        self.random_state = random_state
-        self.schema = schema
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _uses = ("keep", "column_groups")
 
     # ---- kinds and missing values that the estimator takes ----------------------------------
     @property
@@ -220,36 +217,17 @@ class Wrapper(SubsetSelector):
 
     # ---- fitting ----------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        for name, allowed in (("search", SEARCHES), ("scoring", SCORINGS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in allowed:
-                raise ParameterError(f"{name}={value!r}: give one of {', '.join(allowed)}")
-        for name, least in (("n_folds", 2), ("max_stale", 1), ("random_state", 0)):
-            _check_whole(name, getattr(self, name), least)
-        number = isinstance(self.tolerance, int | float | np.integer | np.floating)
-        if isinstance(self.tolerance, bool) or not number or not 0 <= self.tolerance < np.inf:
+        if self.n_features_to_select is not None and self.search == "best-first":
             raise ParameterError(
-                f"tolerance={self.tolerance!r}: give a finite number of at least 0"
+                f"n_features_to_select={self.n_features_to_select!r}: a best-first search ends "
+                "by itself; give None, or another search"
             )
-        if self.n_features_to_select is not None:
-            _check_whole("n_features_to_select", self.n_features_to_select, 1)
-            if self.search == "best-first":
-                raise ParameterError(
-                    f"n_features_to_select={self.n_features_to_select!r}: a best-first search ends "
-                    "by itself; give None, or another search"
-                )
         self._learner()
 
     def _learner(self) -> Any:
         """Return a copy of the estimator, or raise ParameterError."""
         if isinstance(self.estimator, str):
             return make_learner(self.estimator)
-        for method in ("fit", "predict", "get_params"):
-            if isinstance(self.estimator, type) or not hasattr(self.estimator, method):
-                raise ParameterError(
-                    f"estimator={self.estimator!r}: give a classifier, or the name of a learner, "
-                    "such as 'linear-svm'"
-                )
         learner = clone(self.estimator)
         first_step = learner.steps[0][1] if is_encoded(learner) else learner
         if getattr(first_step, "schema", None) is not None:
@@ -323,7 +301,7 @@ class Wrapper(SubsetSelector):
     def _trials(self, problem: Problem, fold: IntArray, ranked: IntArray) -> Trials:
         learner = self._learner()
         if type(learner) is MixedNaiveBayes and learner.priors is None:
-            learner._check_parameters()
+            check_parameters(learner)
             return BayesTrials(learner, problem, fold, self.scoring, self.n_jobs)
         return FittedTrials(learner, problem, fold, self.scoring, self.n_jobs, ranked)
 
@@ -423,9 +401,3 @@ def _varies(problem: Problem, column: int) -> bool:
     atoms = problem.source.load(np.array([column]))
     first = atoms[:, :1]
     return bool(((atoms != first) & ~(np.isnan(atoms) & np.isnan(first))).any())
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ParameterError(f"{name}={value!r}: give a whole number from {least}")

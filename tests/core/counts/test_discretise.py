@@ -274,7 +274,7 @@ def test_nothing_to_cut(rule):
 
 
 def test_rules_are_checked():
-    with pytest.raises(ParameterError, match="'emd' is no rule"):
+    with pytest.raises(ParameterError, match="name='emd': give 'mdlp'"):
         CutRule("emd")
     for n_bins in (0, 2.5, True, 70_000, "3"):
         with pytest.raises(ParameterError, match="n_bins"):

@@ -23,6 +23,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.params import OneOf, Whole
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.equal_bins import (
@@ -39,9 +40,10 @@ from featly.core.sources import CSCSource, DenseSource, Source
 __all__ = ["RULES", "CutRule", "Cuts", "cut_codes", "cut_sparse", "learn_cuts"]
 
 
-ENCODINGS = ("rows", "distinct")
+ENCODING = OneOf("rows", "distinct")
 RULES = ("mdlp", "pkid", "equal-width", "equal-frequency")
 MOST_LEVELS = 65_534  # what uint16 can hold beside 0, the missing value
+N_BINS = Whole(at_least=1, at_most=MOST_LEVELS)
 SMALL_LEVELS = 254
 TILE_BYTES = 1 << 20
 SMALL_TILE_BYTES = 1 << 16  # below this a task is not worth a thread
@@ -71,15 +73,9 @@ class CutRule:
     encoding: str = "rows"
 
     def __post_init__(self) -> None:
-        if self.name not in RULES:
-            raise ParameterError(f"{self.name!r} is no rule to cut numbers: give one of {RULES}")
-        is_whole = isinstance(self.n_bins, int | np.integer) and not isinstance(self.n_bins, bool)
-        if not is_whole or not 1 <= self.n_bins <= MOST_LEVELS:
-            raise ParameterError(
-                f"n_bins={self.n_bins!r}: give a whole number from 1 to {MOST_LEVELS}"
-            )
-        if self.encoding not in ENCODINGS:
-            raise ParameterError(f"encoding={self.encoding!r}: give 'rows' or 'distinct'")
+        OneOf(*RULES).check("name", self.name)
+        N_BINS.check("n_bins", self.n_bins)
+        ENCODING.check("encoding", self.encoding)
 
     @property
     def is_supervised(self) -> bool:
