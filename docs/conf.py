@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from markdown_tables import table  # noqa: E402
-from method_pages import give_pages, write_methods  # noqa: E402
+from method_pages import give_pages, write_list, write_methods  # noqa: E402
 from scale_pages import write_scale  # noqa: E402
 from verdict_pages import write_reproduced  # noqa: E402
 
@@ -33,14 +33,15 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
 ]
-exclude_patterns = ["_build", "_templates", "gallery"]
+exclude_patterns = ["_build", "_templates", "gallery", "generated/methods_list.rst"]
 templates_path = ["_templates"]
 default_role = "code"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-autosummary_generate = True
+write_list(HERE)  # before autosummary looks for what has a page
+autosummary_generate = ["api.md", "generated/methods_list.rst"]
 autosummary_context = {"method_pages": {}}
 autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"

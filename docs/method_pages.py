@@ -4,12 +4,16 @@ The page is autosummary's: its template takes what is made here, and lets autodo
 a class is described once, and a new method has its page without further text.
 """
 
+import pkgutil
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from markdown_tables import table
 
+import featly.core
 from featly.basics.kinds import KINDS, TARGET_KINDS
+from featly.core.runtime.question import DISK, GPU, MEMORY, Question
 from featly.registry import METHODS, method_class
 
 OTHER_TARGETS = TARGET_KINDS[1:]
@@ -114,11 +118,58 @@ def write_methods(app):
             [(link(m), *(mark(part in m.uses) for part in SCHEMA_PARTS)) for m in METHODS.values()],
         ),
     }
+    (folder / "questions.inc").write_text(table(QUESTION_HEAD, question_rows()), encoding="utf-8")
     for name, text in tables.items():
         (folder / f"methods_{name}.inc").write_text(text, encoding="utf-8")
     stable = sum(m.tier == "stable" for m in METHODS.values())
     count = f"There are {len(METHODS)} methods; {stable} of them are stable.\n"
     (folder / "methods_count.inc").write_text(count, encoding="utf-8")
+
+
+def write_list(docs):
+    """Write the list of all methods, each of which autosummary gives a page."""
+    folder = docs / "generated"
+    folder.mkdir(exist_ok=True)
+    names = "".join(f"   {method.class_name}\n" for method in METHODS.values())
+    head = ".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n"
+    text = f".. currentmodule:: featly\n\n{head}{names}"
+    (folder / "methods_list.rst").write_text(text, encoding="utf-8")
+
+
+QUESTION_HEAD = ("question", "answer", "in memory", "on disk, by blocks", "on a GPU", "asked by")
+
+
+def question_rows():
+    """Return a row for every question that a method asks: where it is answered, and by whom asked.
+
+    The methods are those of the registry with their default parameters.
+    """
+    asked_by = {}
+    for method in METHODS.values():
+        estimator = method_class(method.class_name)()
+        for target in method.targets:
+            for asked in estimator._asks(target):
+                asked_by.setdefault(asked.__name__, {})[method.class_name] = None
+    return [
+        (
+            f"`{asked.__name__}`",
+            asked.__doc__.partition("\n")[0].rstrip(".").removeprefix("Return ").replace("``", "`"),
+            *("yes" if place in asked.places else "–" for place in (MEMORY, DISK, GPU)),
+            ", ".join(asked_by.get(asked.__name__, ())) or "variants",
+        )
+        for asked in questions()
+    ]
+
+
+def questions():
+    """Return all questions of the core that have an answer for a table or its codes, by name."""
+    found_in = {}
+    for module in pkgutil.walk_packages(featly.core.__path__, "featly.core."):
+        if not module.name.endswith("_cuda"):
+            for name, value in vars(import_module(module.name)).items():
+                if isinstance(value, Question) and not name.startswith("_"):
+                    found_in[name] = value
+    return [found_in[name] for name in sorted(found_in)]
 
 
 def give_pages(app, config):

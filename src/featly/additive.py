@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, Weighted
+from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.caller import warn_user
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
@@ -94,6 +94,10 @@ class Additive(Weighted, Ranker, _AdditiveState):
     @abstractmethod
     def _judge(self, problem: Problem, statistic: Any, settled: Any) -> Ranking:
         """Rank the columns by a sum; the rows of `problem` are only the last of them."""
+
+    def _asks_of_batches(self, target: str) -> Questions:
+        """Return the questions that ``partial_fit`` asks of a batch."""
+        return self._asks(target)
 
     def _rank(self, problem: Problem) -> Ranking:
         settled = self._settle(problem)
@@ -201,7 +205,8 @@ class Additive(Weighted, Ranker, _AdditiveState):
             settled = self._settle(problem) if batches is None else batches.settled
             return settled, self._statistic(problem, settled)
 
-        settled, statistic = self._run(problem, compute)
+        questions = self._asks_of_batches(problem.target.kind)
+        settled, statistic = self._run(questions, problem, compute)
         labels = problem.target.labels if isinstance(problem.target, Classes) else None
         n_rows = problem.source.n_rows
         if batches is None:

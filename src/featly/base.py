@@ -29,11 +29,13 @@ from featly.core.ranking.ordering import keep_first
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, take_device_columns
 from featly.core.runtime.parallel import single_threaded_blas
+from featly.core.runtime.question import DISK, GPU, places_of
+from featly.core.sources.questions import single_columns
 from featly.measures.sizes import choose_size
 from featly.problem.ingest import as_stored_table, ingest_stored, load_columns, read
 from featly.problem.outcome import Ranking, Selection, StoppedError, rank_by_merit, stop_with
 from featly.problem.parameters import InSchema, Threaded
-from featly.problem.place import read_device, run_where_best
+from featly.problem.place import Questions, read_device, run_where_best
 from featly.problem.problem import Problem
 from featly.problem.target import KIND_NAMES, Classes, Target, read_target
 from featly.problem.weights import read_weights, weigh_rows
@@ -52,6 +54,7 @@ from featly.table.schema import Columns, Schema
 __all__ = [
     "Multiclass",
     "Problem",
+    "Questions",
     "Ranker",
     "Ranking",
     "Selection",
@@ -82,8 +85,6 @@ class _Selector(SelectorMixin, BaseEstimator):
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
-    _streams: ClassVar[bool] = False  # reads a table on disk by blocks of columns
-    _on_device: ClassVar[bool] = False  # computes on a GPU
     _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
     _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
 
@@ -177,9 +178,41 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _learn(self, problem: Problem) -> None:
         """Compute the outcome and set the fitted attributes."""
 
-    def _run(self, problem: Problem, compute: Callable[[Problem], Any]) -> Any:
-        """Run a computation on the GPU or on the CPU, and return its outcome."""
-        return run_where_best(self, problem, compute, integers=self._takes_integers())
+    def _asks(self, target: str = "classes") -> Questions:
+        """Return the questions that a fit asks of its table: where all are answered, it runs.
+
+        `target` is the kind of target. A method that says nothing reads a table in memory.
+        """
+        return (single_columns,)
+
+    def _facts(self) -> dict[str, Any]:
+        """Return what the registry says of the method, see :class:`featly.registry.Method`."""
+        places = places_of(self._asks())
+        return {
+            "kinds": self._kinds,
+            "missing": self._missing,
+            "sparse": self._sparse,
+            "many_classes": self._many_classes,
+            "uses": self._uses,
+            "targets": self._targets,
+            "weights": "classes" in self._weighs_targets,
+            "adds": hasattr(self, "partial_fit"),
+            "streams": DISK in places,
+            "on_device": GPU in places and self._resources().device != "cpu",
+        }
+
+    def _run(
+        self, questions: Questions, problem: Problem, compute: Callable[[Problem], Any]
+    ) -> Any:
+        """Run a computation where its questions are answered, and return its outcome."""
+        return run_where_best(
+            questions,
+            problem,
+            compute,
+            name=type(self).__name__,
+            operations=self._operations,
+            integers=self._takes_integers(),
+        )
 
     def _check_parameters(self) -> None:
         """Raise ParameterError for parameters that do not go together, before the data is read."""
@@ -241,7 +274,9 @@ class _Selector(SelectorMixin, BaseEstimator):
             memory_budget = resources.memory_budget
             ingested = ingest_stored(stored, schema, memory_budget, self.n_jobs, integers=integers)
         elif is_device_array(X):
-            ingested = read_device(X, schema, self.n_jobs, integers=integers)
+            ingested = read_device(
+                X, schema, self.n_jobs, integers=integers, host_memory=resources.memory
+            )
         else:
             ingested = read(table, schema, self.n_jobs, integers=integers, texts=batch)
         if not is_later:
@@ -282,10 +317,6 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _resources(self) -> Resources:
         """Return the device, memory and cache folder that a fit may use."""
         return read_resources(self)
-
-    def _device_form(self) -> str:
-        """Return the form of the table needed on a GPU (see :mod:`featly.problem.place`)."""
-        return "numbers"
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         """Return the number of operations, by which a GPU is worth it or not."""
@@ -553,7 +584,8 @@ class Ranker(Threaded, InSchema, _RankerState):
                 self.n_features_to_select, self.n_features_in_, len(problem.preference.keep)
             )
         try:
-            ranking = self._run(problem, self._rank_classes)
+            questions = self._asks(problem.target.kind)
+            ranking = self._run(questions, problem, self._rank_classes)
         except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None
@@ -717,7 +749,7 @@ class SubsetSelector(Threaded, InSchema, _Selector):
 
     def _learn(self, problem: Problem) -> None:
         try:
-            selection = self._run(problem, self._select)
+            selection = self._run(self._asks(problem.target.kind), problem, self._select)
         except StoppedError as stopped:
             self._store(problem, stopped.outcome)
             raise KeyboardInterrupt from None

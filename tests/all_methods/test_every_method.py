@@ -168,11 +168,6 @@ def test_methods_that_need_all_in_memory(name, tmp_path):
         make_method(name).fit(stored, y)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_registry_says_which_methods_stream(name):
-    assert METHODS[name].streams == method_class(name)()._streams
-
-
 # ---- after the fit ----------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_fitted_method_does_not_need_the_file(kind, tmp_path):

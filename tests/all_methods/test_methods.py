@@ -50,13 +50,7 @@ def test_scikit_learn(estimator, check):
 def test_registry_agrees_with_the_class(name):
     method, cls = METHODS[name], method_class(name)
     assert issubclass(cls, Ranker | SubsetSelector)
-    assert method.kinds == cls()._kinds  # of Wrapper they depend on the learner
-    assert method.missing == cls()._missing  # of SVMRFE it depends on the kernel
-    assert method.sparse == cls()._sparse
-    assert method.many_classes == cls._many_classes
-    assert method.uses == cls()._uses  # as above
-    assert method.weights == ("classes" in cls()._weighs_targets)  # of PairwiseRanker, by ranker
-    assert method.adds == hasattr(cls, "partial_fit")
+    assert method.facts == method.derive_facts()
     assert getattr(featly, method.class_name) is cls
     assert method.class_name in featly.__all__
 

@@ -1,13 +1,18 @@
 """Every method that reads by blocks gives the same bits as in memory."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 import featly
+from featly.core.counts import streamed_codes
 from featly.core.sources import StreamedSource
 from featly.problem.ingest import ingest_stored
+from featly.registry import METHODS as REGISTRY
 from featly.table.schema import Schema
 from tests.all_methods.small_blocks import on_disk, small_blocks
 
@@ -43,8 +48,33 @@ METHODS = [
     featly.SVMRFE(step=1),
     featly.AROM(C=10.0),
     featly.AROM(C=10.0, norm=1),
+    featly.CFS(),
+    featly.CFS(locally_predictive=True, missing="spread"),
+    featly.FCBF(),
+    featly.FCBF(missing="spread", discretizer="equal-width"),
+    featly.Interact(),
+    featly.Interact(discretizer="equal-frequency"),
+    featly.Consistency(),
+    featly.Consistency(search="forward", discretizer="equal-frequency"),
+    featly.Consistency(search="lvf", n_tries=20),
+    featly.MulticlassSVMRFE(),
+    featly.MulticlassSVMRFE(formulation="ovo"),
+    featly.RedundancyFilter(),
+    featly.RedundancyFilter(rule="groups"),
+    featly.PairwiseRanker(featly.SVMRFE()),
 ]
-TAKE_NO_MISSING = {"SVMRFE", "AROM"}  # need complete columns
+TAKE_NO_MISSING = {"SVMRFE", "AROM", "MulticlassSVMRFE", "PairwiseRanker"}  # need complete columns
+
+
+def test_every_method_that_streams_is_tested():
+    streaming = {method.class_name for method in REGISTRY.values() if method.streams}
+    assert streaming == {type(method).__name__ for method in METHODS}
+
+
+def with_limit(method):
+    """Return the method with the least memory for a table on disk."""
+    inside = "ranker__" * isinstance(method, featly.PairwiseRanker)
+    return clone(method).set_params(**{f"{inside}memory_limit": "1MB"})
 
 
 def table(seed, n_rows, n_columns, dtype, *, missing):
@@ -82,10 +112,10 @@ def test_streamed_equals_in_memory(method, order, tmp_path):
         X, y = table(1, 40, 60, dtype, missing=with_missing)
         X = np.asarray(X, order=order)
         stored = on_disk(tmp_path, X, f"{dtype}.npy")
-        expected = type(method)(**method.get_params()).fit(X, y)
-        with small_blocks():
-            streamed = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
-        assert_same(expected, streamed)
+        expected = clone(method).fit(X, y)
+        for share in (4, 1 << 60):  # levels that are needed again: in memory, in a file
+            with small_blocks(), mock.patch.object(streamed_codes, "KEPT_SHARE", share):
+                assert_same(expected, with_limit(method).fit(stored, y))
 
 
 @pytest.mark.filterwarnings("ignore::featly.ConvergenceWarning")
@@ -103,9 +133,9 @@ def test_any_size_of_block(seed, n_rows, n_columns, width, method, dtype, tmp_pa
         seed, n_rows, n_columns, dtype, missing=type(method).__name__ not in TAKE_NO_MISSING
     )
     stored = on_disk(tmp_path_factory.mktemp("table"), X)
-    expected = type(method)(**method.get_params()).fit(X, y)
+    expected = clone(method).fit(X, y)
     with small_blocks(width, n_rows):
-        streamed = type(method)(**method.get_params() | {"memory_limit": "1MB"}).fit(stored, y)
+        streamed = with_limit(method).fit(stored, y)
     assert_same(expected, streamed)
 
 
@@ -150,10 +180,12 @@ def test_a_table_that_fits_is_read_once(tmp_path):
 def test_a_method_that_needs_all_in_memory(tmp_path):
     X, y = table(8, 40, 30, "float32", missing=False)
     stored = on_disk(tmp_path, X)
-    assert featly.FCBF().fit(stored, y).order_.tolist() == featly.FCBF().fit(X, y).order_.tolist()
-    with small_blocks(), pytest.raises(featly.DataError, match=r"FCBF needs it whole.*FTest"):
-        featly.FCBF().fit(stored, y)
-    with small_blocks(), pytest.raises(featly.DataError, match="clinical"):
+    ranker = featly.PerceptronRanker
+    assert ranker().fit(stored, y).order_.tolist() == ranker().fit(X, y).order_.tolist()
+    with small_blocks(), pytest.raises(featly.DataError, match=r"needs it whole.*FTest"):
+        ranker().fit(stored, y)
+    message = r"SVMRFE asks for clinical columns and needs it whole.*FTest"
+    with small_blocks(), pytest.raises(featly.DataError, match=message):
         featly.SVMRFE(kernel="clinical", memory_limit="1MB").fit(stored, y)
 
 

@@ -48,5 +48,5 @@ def _forward(name):
     return property(lambda self: getattr(self.ranker, name))
 
 
-for _name in ("_kinds", "_missing", "_sparse", "_streams", "_targets", "_uses", "_takes_bytes"):
+for _name in ("_kinds", "_missing", "_sparse", "_asks", "_targets", "_uses", "_takes_bytes"):
     setattr(Ensemble, _name, _forward(_name))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import featly
 from featly.basics.errors import DataError, DeviceError, ParameterError, SchemaWarning
 from featly.core.counts.codes import DenseCodes
-from featly.core.counts.streamed_codes import StreamedCodes
+from featly.core.counts.streamed_codes import CodesInOrder, StreamedCodes
 from featly.core.counts.uncertainty import Pairs
 from featly.core.pairs import correlation, search
 from featly.core.pairs.correlation import UnitColumns
-from featly.core.pairs.order import CodesInOrder, columns_in_order, restore_order
+from featly.core.pairs.order import columns_in_order, restore_order
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.sources import DenseSource, StreamedSource
 from featly.diagnostics.redundancy import redundancy

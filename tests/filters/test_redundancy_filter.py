@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from featly.basics.errors import DataError, ParameterError
 from featly.core.pairs import search
+from featly.core.ranking.ordering import round_scores
+from featly.core.runtime.question import question
 from featly.filters.fcbf import FCBF
 from featly.filters.redundancy_filter import RedundancyFilter
 from featly.problem.scan import scan
@@ -60,7 +62,8 @@ def test_greedy_equals_definition(table, threshold, n_keep, scarce):
         ).fit(X, y)
     columns, _ = lists(X, y)
     values = naive.square(columns, "information")
-    order = sorted(range(len(columns)), key=lambda f: (-selector.relevance_[f], f))
+    relevance = round_scores(selector.relevance_)
+    order = sorted(range(len(columns)), key=lambda f: (-relevance[f], f))
     order = [f for f in order if f in keep] + [f for f in order if f not in keep]
     # a value that is the threshold but for rounding reaches it
     chosen, gone = naive.drop_redundant(values, order, threshold - 1e-9, len(keep))
@@ -245,7 +248,10 @@ def test_ctrl_c_keeps_decided_columns(monkeypatch):
         raise KeyboardInterrupt
 
     nothing = RedundancyFilter(verbose=stop_at_once)
-    monkeypatch.setattr(search, "drop_redundant", lambda *a: (np.full(64, -1), np.zeros(64), 0))
+    monkeypatch.setattr(
+        "featly.filters.redundancy_filter.drop_redundant",
+        question(lambda *a: (np.full(64, -1), np.zeros(64), 0)),
+    )
     with pytest.raises(KeyboardInterrupt):
         nothing.fit(X, y)
     assert not hasattr(nothing, "order_")

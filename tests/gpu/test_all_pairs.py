@@ -234,9 +234,9 @@ def test_bad_input():
 def test_a_device_that_is_full(monkeypatch):
     monkeypatch.setattr(columns_cuda, "free_bytes", lambda: 1000)
     X = table(1, 40, 60)
-    with pytest.raises(DeviceError, match=r"GB on the device, .* give device='cpu'"):
+    with pytest.raises(DeviceError, match=r"GB on the device, .* or device='cpu'"):
         redundancy(X, neighbours=3, device="cuda")
-    monkeypatch.setattr("featly.core.pairs.devices.WORTH_A_DEVICE", 0)
+    monkeypatch.setattr("featly.problem.place.WORTH_A_DEVICE", 0)
     result = redundancy(X, neighbours=3)  # the CPU does it
     assert np.array_equal(result.neighbours, redundancy(X, neighbours=3, device="cpu").neighbours)
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +12,13 @@ import featly
 from featly.basics.errors import DeviceError, ParameterError
 from featly.core.runtime import device_cuda
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.sources import DenseSource
+from featly.core.runtime.question import DISK, GPU, MEMORY, question, unanswered
+from featly.core.sources import source_cuda
+from featly.core.sources.lent_cuda import LentSource
+from featly.core.sources.questions import moments
 from featly.problem.place import run_where_best, to_device
-from featly.problem.problem import Problem
-from featly.problem.target import Numbers
 from featly.registry import METHODS, method_class
-from featly.table.schema import Schema
+from tests.all_methods.small_blocks import on_disk, small_blocks
 
 ON_DEVICE = sorted(name for name, method in METHODS.items() if method.on_device)
 ON_DISK = sorted(name for name, method in METHODS.items() if method.streams)
@@ -33,16 +35,6 @@ def _without_device(monkeypatch):
     monkeypatch.setattr(
         device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
     )
-
-
-@pytest.mark.parametrize("name", sorted(METHODS))
-def test_registry_agrees_with_the_class_on_devices(name):
-    method = method_class(name)()
-    assert (method._streams, method._on_device) == (METHODS[name].streams, METHODS[name].on_device)
-    if name == "pairwise":  # which has those of its ranker
-        return
-    assert ("device" in method.get_params()) == method._on_device
-    assert ("memory_limit" in method.get_params()) == method._streams
 
 
 @pytest.mark.usefixtures("_without_device")
@@ -64,74 +56,154 @@ def test_wrong_devices():
             featly.FTest(device=value).fit(X, y)
 
 
-class Method:
-    """A method that returns where it was computed."""
+class DeviceTable(LentSource):
+    """A table on the device, as far as a test without a device can tell."""
 
-    _on_device, _streams = True, True
 
-    def _device_form(self):
-        return "own"
+@question(gpu=True)
+def asked_anywhere(source):
+    """Return where the answer was computed."""
+    return source.lies
 
-    def _operations(self, n_rows, n_features):
-        return 1e12 * n_rows
 
-    def run(self, device, fails=None):
-        X, y = table()
-        problem = featly.FTest(device=device)._read(X, y)
+@question
+def asked_on_the_host(source):
+    """Return where the answer was computed."""
+    return source.lies
 
-        def compute(problem):
-            if problem.on_device and fails is not None:
-                raise fails
-            return "GPU" if problem.on_device else "CPU"
 
-        return run_where_best(self, problem, compute, integers=False)
+@question(disk=False, gpu=True)
+def asked_in_memory(source):
+    """Return where the answer was computed."""
+    return source.lies
+
+
+def run(device, fails=None, operations=1e12, asked=asked_anywhere, source=None):
+    X, y = table()
+    problem = featly.FTest(device=device)._read(X, y)
+    problem = problem if source is None else replace(problem, source=source)
+
+    def compute(problem):
+        place = asked(problem.source)
+        if place == GPU and fails is not None:
+            raise fails
+        return place
+
+    return run_where_best(
+        (asked,),
+        problem,
+        compute,
+        name="Method",
+        operations=lambda n_rows, n_features: operations,
+        integers=False,
+    )
 
 
 @pytest.fixture
 def _with_device(monkeypatch):
     monkeypatch.setattr("featly.problem.place.xp", lambda: None)
     monkeypatch.setattr("featly.problem.place.is_available", lambda: True)
+    monkeypatch.setattr(
+        "featly.problem.place.to_device",
+        lambda problem, questions: replace(problem, source=DeviceTable(problem.source)),
+    )
 
 
 @pytest.mark.usefixtures("_with_device")
 def test_computation_for_the_cpu_only():
-    method = Method()
-    assert [method.run(device) for device in ("auto", "cpu", "cuda")] == ["GPU", "CPU", "GPU"]
-    assert method.run("auto", NotOnDevice("texts are compared on the CPU")) == "CPU"
+    assert [run(device) for device in ("auto", "cpu", "cuda")] == [GPU, MEMORY, GPU]
+    assert run("auto", NotOnDevice("texts are compared on the CPU")) == MEMORY
     message = r"^texts are .* CPU: give device='auto' or device='cpu'$"
     with pytest.raises(DeviceError, match=message):
-        method.run("cuda", NotOnDevice("texts are compared on the CPU"))
+        run("cuda", NotOnDevice("texts are compared on the CPU"))
+
+
+@pytest.mark.usefixtures("_with_device")
+def test_a_question_that_no_device_answers():
+    assert run("auto", asked=asked_on_the_host) == MEMORY
+    message = "^Method asks here for asked on the host, which only the CPU computes: give device="
+    with pytest.raises(DeviceError, match=message):
+        run("cuda", asked=asked_on_the_host)
 
 
 @pytest.mark.usefixtures("_with_device")
 def test_a_full_device_is_replaced_by_the_cpu_with_a_warning():
-    method, full = Method(), DeviceError("the device has too little memory")
+    full = DeviceError("the device has too little memory")
     with pytest.warns(featly.SlowWarning, match=r"too little memory\. It is done on the CPU"):
-        assert method.run("auto", full) == "CPU"
+        assert run("auto", full) == MEMORY
     with pytest.raises(DeviceError, match="too little memory"):
-        method.run("cuda", full)
+        run("cuda", full)
 
 
 @pytest.mark.usefixtures("_with_device")
-def test_little_work_stays_on_the_cpu(monkeypatch):
-    method = Method()
-    monkeypatch.setattr(method, "_operations", lambda n, p: 1e6, raising=False)
-    assert method.run("auto") == "CPU"
+def test_little_work_stays_on_the_cpu():
+    assert run("auto", operations=1e6) == MEMORY
+
+
+def test_a_table_on_disk_is_read_as_the_questions_allow(tmp_path):
+    X, y = table()
+    stored = on_disk(tmp_path, X.astype(np.float64))
+    with small_blocks():  # nothing may be held in memory
+        source = featly.FTest()._read(stored, y).source
+        assert run("cpu", source=source) == DISK
+        with pytest.raises(
+            featly.DataError, match=r"Method asks for asked in memory and needs it whole.* FTest"
+        ):
+            run("cpu", asked=asked_in_memory, source=source)
+    assert run("cpu", asked=asked_in_memory, source=source) == MEMORY
+
+
+def test_weights_of_rows_are_for_the_cpu():
+    X, y = table()
+    problem = featly.FTest(device="cuda")._read(X, y, np.arange(len(y)) + 1.0)
+    with pytest.raises(DeviceError, match=r"no CUDA device|CuPy|weighted moments"):
+        run_where_best(
+            (moments,),
+            problem,
+            lambda problem: problem.source.lies,
+            name="FTest",
+            operations=lambda n, p: 1.0,
+            integers=False,
+        )
 
 
 @pytest.mark.parametrize(
-    ("method", "reason"),
+    ("method", "target", "asked"),
     [
-        (featly.SVMRFE(kernel="rbf"), "kernel='rbf'"),
-        (featly.AROM(norm=1), "norm=1"),
-        (featly.MRMR(measure="f"), "measure='f'"),
-        (featly.JMI(cache="packed"), "cache='packed'"),
+        (featly.SVMRFE(kernel="rbf"), "classes", "single_columns"),
+        (featly.AROM(norm=1), "classes", "l1_margin"),
+        (featly.MRMR(measure="f"), "classes", "correlations"),
+        (featly.JMI(cache="packed"), "classes", "cached_pair_information"),
+        (featly.RedundancyFilter(rule="groups"), "classes", "uncertainty"),
+        (featly.FTest(), "numbers", "comoments"),
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_parameters_for_the_cpu_only(method, reason):
-    with pytest.raises(NotOnDevice, match=reason):
-        method._device_form()
+def test_parameters_and_targets_for_the_cpu_only(method, target, asked):
+    assert unanswered(method._asks(target), GPU) == asked
+
+
+@pytest.mark.parametrize(
+    ("method", "form"),
+    [
+        (featly.FTest(), None),
+        (featly.ReliefF(), None),
+        (featly.SVMRFE(), None),
+        (featly.SVMRFE(kernel="clinical"), LentSource),
+        (featly.MKLRFE(), LentSource),
+        (featly.JMI(), LentSource),
+        (featly.InformationGain(), LentSource),
+        (featly.RedundancyFilter(), LentSource),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_the_form_in_which_a_table_goes_to_the_device(method, form, monkeypatch):
+    """A table is lent where a question takes what it needs of it, and else copied."""
+    X, y = table()
+    problem = method._read(X, y)
+    monkeypatch.setattr(source_cuda, "cuda_source", lambda source, memory, n_jobs: "copied")
+    sent = to_device(problem, method._asks()).source
+    assert sent == "copied" if form is None else type(sent) is form
 
 
 def test_arrays_need_no_library_of_frames():
@@ -158,13 +230,3 @@ def test_memory_limit_is_documented(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "memory_limit : int, str or None" in method_class(name).__doc__
-
-
-def test_a_target_that_the_device_does_not_take_is_told_before_the_table_is_copied():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    source = DenseSource(X)
-    columns = Schema().resolve(["a", "b", "c"], source.kinds)
-    problem = Problem(source, columns, Numbers(X[:, 0]))
-    with pytest.raises(NotOnDevice, match="numbers and survival times"):
-        to_device(problem, "numbers")
-    assert to_device(problem, "own").on_device

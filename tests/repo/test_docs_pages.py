@@ -57,8 +57,7 @@ def test_a_page_links_to_others_and_not_to_itself(module):
 
 
 def test_a_method_in_no_group_has_its_family(module):
-    new = Method("featly.filters.f_test:Brandnew", "embedded", "historical", "new", ("continuous",),
-                 False, False, False, (), "n")  # fmt: skip
+    new = Method("featly.filters.f_test:Brandnew", "embedded", "historical", "new", "n")
     related = module("method_pages")["_related_links"](new)
     assert ":doc:`/methods`" in related
     assert ":class:`AROM <featly.AROM>`" in related

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-from featly.registry import METHODS, method_class
+from featly.registry import METHODS
 
 SOURCE = Path(__file__).parents[2] / "src" / "featly"
 # they make problems of two classes, or the methods that use them take classes only
@@ -34,9 +34,3 @@ def test_only_methods_for_classes_ask_a_problem_for_its_classes():
         ]
         if name not in allowed:
             assert len(uses) <= GUARDED.get(name, 0), f"{name} assumes classes in lines {uses}"
-
-
-def test_the_registry_has_the_targets_of_the_class():
-    for name, method in METHODS.items():
-        estimator = method_class(name)()
-        assert tuple(estimator._targets) == method.targets, name

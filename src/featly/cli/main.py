@@ -536,9 +536,7 @@ def methods(
         print_table(["--set", "default", "what it may be", "meaning"], rows)
         return
     if json:
-        from dataclasses import asdict
-
-        print_json([{"name": n, "class": m.class_name, **asdict(m)} for n, m in METHODS.items()])
+        print_json([{"name": n, "class": m.class_name, **m.as_dict()} for n, m in METHODS.items()])
         return
     names, rows = method_rows(short=is_output_terminal())
     note = (

@@ -22,7 +22,7 @@ from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.combine.parts import Part
 from featly.combine.rankings import check_rule, combine_rankings
 from featly.core.ranking.ordering import best_first, round_scores
-from featly.core.runtime.parallel import n_threads, run_blocks
+from featly.core.runtime.parallel import run_blocks
 from featly.problem.outcome import Ranking, StoppedError, stop_with
 from featly.problem.problem import Problem
 
@@ -296,7 +296,7 @@ def _rank_each(
     verbose: Any,
 ) -> _Work:
     """Rank every part, and hand each ranking on with its ranker as soon as it is ready."""
-    threads = 1 if problem.on_device else n_threads(n_jobs)  # a device computes one at a time
+    threads = problem.source.n_at_once(n_jobs)
     copied = min(threads, len(parts)) * max(part.nbytes for part in parts)
     # with more threads than parts can use, or copies than memory can hold, a part gets all threads
     parts_in_parallel = 1 < threads < 2 * len(parts) and (

@@ -22,25 +22,27 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from featly.basics.errors import DataError, ParameterError, SchemaWarning
-from featly.basics.kinds import CATEGORICAL, CONTINUOUS
+from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
 from featly.basics.resources import DEVICES, Resources, format_bytes, free_memory, parse_bytes
 from featly.basics.typing import IntArray
+from featly.core.counts.coding import code_columns
 from featly.core.counts.discretise import CutRule
-from featly.core.pairs import search as all_pairs
-from featly.core.pairs.correlation import NotFiniteError, UnitColumns
-from featly.core.pairs.devices import compare_where_best
-from featly.core.pairs.order import CodesInOrder
-from featly.core.pairs.search import round_to_grid
-from featly.core.pairs.uncertainty import CodedColumns
-from featly.core.runtime.device_cuda import ensure_on_host, is_device_array, to_host
+from featly.core.counts.streamed_codes import CodesInOrder
+from featly.core.pairs.columns import coded_columns, unit_columns
+from featly.core.pairs.correlation import NotFiniteError
+from featly.core.pairs.search import neighbours as nearest_columns
+from featly.core.pairs.search import pairs_above, pairs_with, round_to_grid, search_memory
+from featly.core.runtime.device_cuda import as_device, ensure_on_host, is_device_array
 from featly.core.runtime.parallel import n_threads, single_threaded_blas
+from featly.core.runtime.question import Question
 from featly.diagnostics.reading import check_count
 from featly.diagnostics.redundancy_result import Redundancy
 from featly.problem.ingest import as_stored_table, ingest_stored, read
+from featly.problem.place import read_device, run_where_best
 from featly.problem.problem import Problem
 from featly.problem.target import Classes
-from featly.table.frames import DefaultNames, is_frame, library_of, open_table, refuse_shapes
+from featly.table.frames import is_frame, library_of, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 from featly.table.unknown_column import describe_unknown_column
 
@@ -49,7 +51,6 @@ __all__ = ["redundancy"]
 
 MEASURES = ("pearson", "spearman", "information")
 RULES = ("equal-frequency", "equal-width", "pkid")
-OWN_SHARE = 2  # columns ready for comparison take half of the memory, the source the rest
 BYTES_PER_NEIGHBOUR = 16  # a position and a value
 
 
@@ -167,13 +168,12 @@ def redundancy(
     n_threads(n_jobs)  # raises ParameterError for a wrong value
     if columns is not None or resources.device == "cpu":
         X = ensure_on_host(X)
-    on_device = is_device_array(X)
-    table = _Table.from_input(X, schema, wanted, resources, n_jobs, on_device=on_device)
+    table = _Table.from_input(X, schema, wanted, resources, n_jobs)
     _check_memory(wanted, table.shape[1])
     column_subset = None if columns is None else _find_positions(columns, table.names)
     with single_threaded_blas(), progress_bar(verbose, "redundancy", "tiles") as progress:
         try:
-            outcome = _compare(table, wanted, column_subset, resources, progress)
+            outcome = _compare(table.problem, wanted, column_subset, progress)
         except NotFiniteError as error:
             table.raise_not_finite(error.feature)
             raise
@@ -192,7 +192,6 @@ class _Request:
     measure: str
     rule: CutRule | None
     max_pairs: int
-    some_columns: bool  # pairs with some columns, not all pairs
 
     @property
     def needs_codes(self) -> bool:
@@ -226,7 +225,7 @@ def _check_arguments(
             "cut numbers into levels: leave it out, or give measure='information'"
         )
     most = check_count("max_pairs", max_pairs, 1)
-    return _Request(threshold, neighbours, measure, rule, most, columns is not None)
+    return _Request(threshold, neighbours, measure, rule, most)
 
 
 def _rule(discretizer: Any) -> CutRule | None:
@@ -288,44 +287,29 @@ def _resources(device: Any, memory_limit: Any) -> Resources:
 # ---- the table ------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Table:
-    """A table as read into memory, or an array on a device."""
+    """A table as it was read, wherever it lies."""
 
     names: Any
     shape: tuple[int, int]
-    problem: Problem | None
-    array: Any  # on the device, or None
+    problem: Problem
     stored: Any = None  # a table on disk
 
     @staticmethod
     def from_input(
-        X: Any,
-        schema: Any,
-        wanted: _Request,
-        resources: Resources,
-        n_jobs: int | None,
-        *,
-        on_device: bool,
+        X: Any, schema: Any, wanted: _Request, resources: Resources, n_jobs: int | None
     ) -> "_Table":
-        if on_device:
-            from featly.core.runtime.device_cuda import as_device
-
-            X = as_device(X)
-            if X.ndim != 2:
-                raise DataError(f"X has {X.ndim} dimensions, where a table has 2: reshape it")
-            _refuse_empty(X.shape)
-            names = DefaultNames(X.shape[1])
-            columns = Schema.of(schema).resolve(names, np.full(len(names), CONTINUOUS))
-            if not wanted.needs_codes and not wanted.some_columns and not columns.levels:
-                _check_columns(columns, wanted.measure)
-                return _Table(columns.names, X.shape, None, X)
-            X = to_host(X)
         if isinstance(X, str | os.PathLike):
             raise DataError(
                 f"X is the path {str(X)!r}: open it with featly.scan, or read it with "
                 "featly.read_table"
             )
-        stored = as_stored_table(X, mapped=resources.memory is not None)
-        if stored is not None:
+        stored, memory = None, resources.memory
+        if is_device_array(X):
+            array = _open_array(X)
+            ingested = read_device(
+                array, Schema.of(schema), n_jobs, integers=True, host_memory=memory
+            )
+        elif (stored := as_stored_table(X, mapped=memory is not None)) is not None:
             memory_budget = resources.memory_budget
             ingested = ingest_stored(
                 stored, Schema.of(schema), memory_budget, n_jobs, integers=True
@@ -335,17 +319,13 @@ class _Table:
         source, columns = ingested.source, ingested.columns
         _check_columns(columns, wanted.measure)
         nothing = Classes(np.zeros(source.n_rows, np.int64), np.zeros(1))
-        problem = Problem(source, columns, nothing)
-        shape = source.n_rows, source.n_features
-        return _Table(columns.names, shape, problem, None, stored)
+        problem = Problem(source, columns, nothing, resources=resources)
+        return _Table(columns.names, (source.n_rows, source.n_features), problem, stored)
 
     def raise_not_finite(self, feature: int) -> None:
         """Raise DataError for a column that is not finite."""
         name = self.names[feature]
-        if self.problem is not None:
-            values = self.problem.source.load(np.array([feature]))[0]
-        else:
-            values = to_host(self.array[:, feature].astype(np.float64))
+        values = self.problem.source.load(np.array([feature]))[0]
         rows = np.flatnonzero(np.isinf(values))
         if len(rows):
             raise DataError(
@@ -356,6 +336,15 @@ class _Table:
             f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
             "squares overflow: divide the column by a large number"
         )
+
+
+def _open_array(X: Any) -> Any:
+    """Open an array on a device for reading."""
+    array = as_device(X)
+    if array.ndim != 2:
+        raise DataError(f"X has {array.ndim} dimensions, where a table has 2: reshape it")
+    _refuse_empty(array.shape)
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def _open_table(X: Any) -> Any:
@@ -409,61 +398,45 @@ def _check_columns(columns: Columns, measure: str) -> None:
 
 # ---- the comparison -------------------------------------------------------------------------
 def _compare(
-    table: _Table,
-    wanted: _Request,
-    column_subset: IntArray | None,
-    resources: Resources,
-    progress: Any,
+    problem: Problem, wanted: _Request, column_subset: IntArray | None, progress: Any
 ) -> Any:
-    """Run the search of `all_pairs`, on the device or not."""
-    n_rows, p = table.shape
-    ranks, problem = wanted.measure == "spearman", table.problem
+    """Run a search of :mod:`featly.core.pairs.search` where its columns are compared best."""
+    search: Question[..., Any] = nearest_columns if wanted.neighbours is not None else pairs_above
+    search = pairs_with if column_subset is not None else search
+    ready = (code_columns, coded_columns) if wanted.needs_codes else (unit_columns,)
 
-    def compare_on_device(cuda_search: Any) -> Any:
-        if problem is None:
-            columns = cuda_search.UnitColumns(table.array, ranks=ranks)
-        elif wanted.needs_codes:
-            columns = cuda_search.CodedColumns(_code_columns(problem, wanted))
-        else:
-            columns = cuda_search.UnitColumns.from_source(problem.source, ranks=ranks)
-        return _search_pairs(cuda_search, columns, wanted, resources.memory, progress)
-
-    def compare_on_cpu() -> Any:
-        assert problem is not None
-        columns: Any = UnitColumns(problem.source, ranks=ranks)
-        if wanted.needs_codes:
-            codes = _code_columns(problem, wanted)
-            if codes.memory is not None and wanted.rule is not None:
-                codes = CodesInOrder(codes, np.arange(p))  # discretised once, not for every block
-            columns = CodedColumns(codes)
-        memory_budget = resources.memory_budget // OWN_SHARE
-        if column_subset is not None:
+    def compare(problem: Problem) -> Any:
+        with problem.naming_columns():
+            columns = _make_columns(problem, wanted)
+            memory = search_memory(columns, problem.resources)
+            if wanted.neighbours is not None:
+                count = min(wanted.neighbours, max(1, columns.n_features - 1))
+                return nearest_columns(columns, count, memory, progress)
             assert wanted.threshold is not None
-            threshold = round_to_grid(wanted.threshold, columns.grid)
-            return all_pairs.pairs_with(
-                columns, column_subset, threshold, wanted.max_pairs, memory_budget, progress
-            )
-        return _search_pairs(all_pairs, columns, wanted, memory_budget, progress)
+            limits = round_to_grid(wanted.threshold, columns.grid), wanted.max_pairs
+            if column_subset is not None:
+                return pairs_with(columns, column_subset, *limits, memory, progress)
+            return pairs_above(columns, *limits, memory, progress)
 
-    if column_subset is not None:
-        return compare_on_cpu()
-    work = float(n_rows) * p * p
-    return compare_where_best(
-        resources.device, work, compare_on_device, None if problem is None else compare_on_cpu
+    return run_where_best(
+        (*ready, search),
+        problem,
+        compute=compare,
+        name="redundancy",
+        operations=lambda n_rows, p: float(n_rows) * p * p,
+        integers=True,
     )
 
 
-def _code_columns(problem: Problem, wanted: _Request) -> Any:
-    return problem.coded(wanted.rule, problem.source.n_jobs)
-
-
-def _search_pairs(search: Any, columns: Any, wanted: _Request, memory: Any, progress: Any) -> Any:
-    if wanted.neighbours is not None:
-        count = min(wanted.neighbours, max(1, columns.n_features - 1))
-        return search.neighbours(columns, count, memory, progress)
-    assert wanted.threshold is not None
-    threshold = round_to_grid(wanted.threshold, columns.grid)
-    return search.pairs_above(columns, threshold, wanted.max_pairs, memory, progress)
+def _make_columns(problem: Problem, wanted: _Request) -> Any:
+    """Return the columns ready to be compared."""
+    source = problem.source
+    if not wanted.needs_codes:
+        return unit_columns(source, ranks=wanted.measure == "spearman")
+    codes = problem.coded(wanted.rule, source.n_jobs)
+    if codes.memory is not None and wanted.rule is not None:
+        codes = CodesInOrder(codes, np.arange(source.n_features))  # cut once, not for every block
+    return coded_columns(codes)
 
 
 def _make_redundancy(

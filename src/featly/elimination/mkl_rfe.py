@@ -10,16 +10,22 @@ Paul, J., D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous
 *Neurocomputing* 169, 187-195.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from featly.base import Multiclass, Problem, Ranker, Ranking, Weighted, stop_with
+from featly.base import Multiclass, Problem, Questions, Ranker, Ranking, Weighted, stop_with
 from featly.basics.errors import DataError
 from featly.basics.params import Number, Whole
 from featly.basics.progress import progress_bar
-from featly.core.kernels.kernel_sets import ColumnKernels, Kernels, ScaledKernels
+from featly.core.kernels.kernel_sets import (
+    ColumnKernels,
+    Kernels,
+    ScaledKernels,
+    column_kernels,
+)
 from featly.core.kernels.mkl import solve_mkl
+from featly.core.sources.questions import moments
 from featly.core.svm.dual import SVMDual
 from featly.elimination.rfe import Scheduled, eliminate
 from featly.problem.parameters import ClassWeighted, OnDevice, Verbose
@@ -154,7 +160,6 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     tolerance: Annotated[float, Number(above=0)] = 1e-9
     max_iter: Annotated[int, Whole(at_least=1)] = 100
 
-    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _most_prior = MOST_PRIOR
     _uses = ("keep", "prior")
@@ -164,8 +169,8 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
 
-    def _device_form(self) -> str:
-        return "own"
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, column_kernels)
 
     def _rank(self, problem: Problem) -> Ranking:
         if problem.source.n_rows > MOST_ROWS:
@@ -177,7 +182,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
         problem.moments()  # raises an error on infinite values
         y, prior = problem.classes.signs, problem.preference.prior
         C = problem.row_prices(self.C, self.class_weight)
-        kernels = self._kernels(problem)
+        kernels = column_kernels(problem.source)
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:
@@ -214,13 +219,6 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
         if elimination.interrupted:
             raise stop_with(ranking)
         return ranking
-
-    def _kernels(self, problem: Problem) -> Any:
-        if problem.on_device:
-            from featly.core.kernels import clinical_cuda as cuda
-
-            return cuda.ColumnKernels.from_source(problem.source)
-        return ColumnKernels.from_source(problem.source)
 
 
 class _Machine:

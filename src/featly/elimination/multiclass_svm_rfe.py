@@ -13,13 +13,14 @@ from typing import Annotated
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, Weighted
+from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
 from featly.core.sources import unit_scale
+from featly.core.sources.questions import forms, gram, moments
 from featly.elimination.multiclass_svm import JointMachine, MulticlassMachine, PairsMachine
 from featly.elimination.rfe import Scheduled, build_elimination_ranking, eliminate
-from featly.problem.parameters import ClassWeighted, Verbose
+from featly.problem.parameters import ClassWeighted, Streaming, Verbose
 
 __all__ = ["MulticlassSVMRFE"]
 
@@ -29,7 +30,7 @@ IMPORTANCES = ("squared", "abs")
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
 
-class MulticlassSVMRFE(Verbose, ClassWeighted, Scheduled, Weighted, Ranker):
+class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, Ranker):
     r"""Rank columns for many classes by recursive elimination with a multiclass SVM.
 
     Each round fits weights :math:`w_m` of all classes to the remaining columns and drops columns of
@@ -89,6 +90,9 @@ class MulticlassSVMRFE(Verbose, ClassWeighted, Scheduled, Weighted, Ranker):
         wide, and it is dropped by its weight in the table's own units.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        A table in memory is used as it is; see :func:`featly.scan`.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
         It counts ranked columns.
@@ -180,6 +184,9 @@ class MulticlassSVMRFE(Verbose, ClassWeighted, Scheduled, Weighted, Ranker):
 
     def _is_scale_dependent(self) -> bool:
         return not self.standardize
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, gram, forms)
 
     def _rank(self, problem: Problem) -> Ranking:
         machine, has_prior = self._machine(problem)

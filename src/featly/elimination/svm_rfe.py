@@ -16,13 +16,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import Multiclass, Problem, Ranker, Ranking, Weighted
+from featly.base import Multiclass, Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
-from featly.core.kernels.clinical import ClinicalColumns
-from featly.core.runtime.device_cuda import NotOnDevice
+from featly.core.kernels.clinical import clinical_columns
 from featly.core.sources import Source, unit_scale
+from featly.core.sources.questions import forms, gram, moments, single_columns
 from featly.elimination.clinical_svm import ClinicalMachine
 from featly.elimination.gaussian_svm import GaussianMachine
 from featly.elimination.linear_svm import LinearMachine
@@ -218,8 +218,6 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
     gamma: Annotated[float | str, OneOf("scale"), Number(above=0)] = "scale"
     standardize: bool = True
 
-    _streams = True
-    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _most_prior = MOST_PRIOR
     _many_classes = False
@@ -253,14 +251,12 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
 
-    def _device_form(self) -> str:
-        if self.kernel == "rbf":
-            raise NotOnDevice("kernel='rbf' is computed on the CPU")
-        return "own" if self.kernel == "clinical" else "numbers"
+    def _asks(self, target: str = "classes") -> Questions:
+        if self.kernel == "clinical":
+            return (moments, clinical_columns)
+        return (moments, gram, forms if self.kernel == "linear" else single_columns)
 
     def _rank(self, problem: Problem) -> Ranking:
-        if self.kernel != "linear":
-            problem = problem.in_memory(f"kernel={self.kernel!r}")
         y, prior = problem.classes.signs, problem.preference.prior
         price = KERNELS[self.kernel] if self.C is None else self.C
         C = problem.row_prices(price, self.class_weight)
@@ -304,13 +300,7 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
     def _clinical_machine(
         self, problem: Problem, y: np.ndarray, C: np.ndarray, prior: np.ndarray | None
     ) -> ClinicalMachine:
-        columns: Any
-        if problem.on_device:
-            from featly.core.kernels import clinical_cuda as cuda
-
-            columns = cuda.ClinicalColumns.from_source(problem.source)
-        else:
-            columns = ClinicalColumns.from_source(problem.source)
+        columns = clinical_columns(problem.source)
         printed = self.criterion == "renormalised"
         widths = None if prior is None else prior**2
         return ClinicalMachine(columns, y, C, renormalised=printed, widths=widths)

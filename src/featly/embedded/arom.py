@@ -13,14 +13,15 @@ from typing import Annotated
 
 import numpy as np
 
-from featly.base import Multiclass, Problem, Ranker, Ranking, stop_with
+from featly.base import Multiclass, Problem, Questions, Ranker, Ranking, stop_with
 from featly.basics.errors import DataError
 from featly.basics.params import Number, OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.core.ranking.ordering import round_scores
-from featly.core.runtime.device_cuda import NotOnDevice
 from featly.core.sources import centers_and_variances, unit_scale
+from featly.core.sources.questions import forms, gram, moments
 from featly.core.svm.arom import Arom, NotSeparableError, arom
+from featly.core.svm.l1_margin import l1_margin
 from featly.problem.parameters import OnDevice, Streaming, Verbose
 
 __all__ = ["AROM"]
@@ -170,8 +171,6 @@ class AROM(Verbose, Streaming, OnDevice, Multiclass, Ranker):
     max_iter: Annotated[int, Whole(at_least=1)] = 100
     tol: Annotated[float, Number(above=0, finite=False)] = 1e-8
 
-    _streams = True
-    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _many_classes = False
     _uses = ("keep", "prior")
@@ -183,10 +182,8 @@ class AROM(Verbose, Streaming, OnDevice, Multiclass, Ranker):
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
 
-    def _device_form(self) -> str:
-        if self.norm == 1:
-            raise NotOnDevice("norm=1 is solved on the CPU")
-        return "numbers"
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, forms, l1_margin if self.norm == 1 else gram)
 
     def _rank(self, problem: Problem) -> Ranking:
         name = type(self).__name__

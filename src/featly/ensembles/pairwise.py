@@ -11,7 +11,7 @@ list combination, *Expert Systems with Applications* 88, 205-216.
 
 from typing import Annotated, Any, Self
 
-from featly.base import Problem, Ranker, Ranking, Weighted
+from featly.base import Problem, Questions, Ranker, Ranking, Weighted
 from featly.basics.errors import ParameterError
 from featly.basics.params import Number, OneOf, Rule, Whole, check_parameters, field
 from featly.basics.resources import Resources
@@ -197,22 +197,14 @@ class PairwiseRanker(Verbose, Weighted, Ranker):
         return self._ranker_or_class()._takes_bytes
 
     @property
-    def _streams(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._streams
-
-    @property
-    def _on_device(self) -> bool:  # type: ignore[override]
-        return self._ranker_or_class()._on_device
-
-    @property
     def _weighs_targets(self) -> tuple[str, ...]:  # type: ignore[override]
         return self._ranker_or_class()._weighs_targets
 
     def _resources(self) -> Resources:
         return self._resolve_ranker()._resources()
 
-    def _device_form(self) -> str:
-        return self._resolve_ranker()._device_form()
+    def _asks(self, target: str = "classes") -> Questions:
+        return self._resolve_ranker()._asks(target)
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return self._resolve_ranker()._operations(n_rows, n_features)

@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from featly.additive import Additive
-from featly.base import Problem, Ranker, Ranking, SubsetSelector
+from featly.base import Problem, Questions, Ranker, Ranking, SubsetSelector
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.params import OneOf, Parameters, check_value
-from featly.core.counts.codes import Codes, spread_missing
+from featly.core.counts.codes import Codes, count_levels, select_columns, spread_missing
+from featly.core.counts.coding import code_columns
 from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts
 from featly.core.counts.entropy import ClassInformation, class_information
 from featly.core.counts.level_counts import LevelCounts, level_labels
-from featly.core.runtime.device_cuda import NotOnDevice
+from featly.core.counts.uncertainty import uncertainty
 from featly.problem.parameters import OnDevice, Streaming
-from featly.problem.place import device_codes
 
 __all__ = [
     "CountingFilter",
@@ -97,7 +97,8 @@ class _Counting:
         def count_part(part: Codes) -> Any:
             return compute(self._spread(problem.tables(part)))
 
-        return codes.each(count_part)
+        with problem.naming_columns():
+            return codes.each(count_part)
 
     def _spread(self, tables: Tables) -> Tables:
         """Return the counts with missing values spread over the levels, if they are to be."""
@@ -108,18 +109,6 @@ class CountingRanker(OnDevice, Streaming, SpreadsMissing, Discretizing, _Countin
     """Base of the rankers that count levels; see :class:`InformationGain` for the parameters."""
 
     _scores_one_by_one = True
-    _streams = True
-    _on_device = True
-
-    def _device_form(self) -> str:
-        return "own"
-
-    def _device_codes(self, problem: Problem) -> Any:
-        """Return the columns as codes on the device."""
-        codes = device_codes(problem, read_cuts(self.discretizer, problem), self.n_jobs)
-        if self.missing == "spread" and codes.any_missing():
-            raise NotOnDevice("missing='spread' is computed on the CPU")
-        return codes
 
 
 @dataclass(frozen=True)
@@ -146,30 +135,23 @@ class CountingFilter(CountingRanker, Additive):
         """Measure the tables of some columns."""
         return class_information(tables, n_rows, self.n_jobs)
 
-    def _measure_on_device(self, codes: Any, groups: Any) -> Any:
-        """Measure the columns of a table on a GPU."""
-        from featly.core.counts import entropy_cuda as cuda
-
-        return cuda.class_information(codes, *groups)
-
     def _join(self, parts: Sequence[Any]) -> Any:
         """Join the measures of ranges of columns."""
         return ClassInformation.concatenate(parts)
 
+    def _asks(self, target: str = "classes") -> Questions:
+        return (code_columns, count_levels, spread_missing, class_information)
+
+    def _asks_of_batches(self, target: str) -> Questions:
+        return (code_columns, level_labels)
+
     def _rank(self, problem: Problem) -> Ranking:
-        if problem.on_device:
-            with problem.naming_columns():
-                codes = self._device_codes(problem)
-                measures = self._measure_on_device(codes, problem.target.groups())
-            return self._rank_measures(problem, measures)
         n_rows = problem.total
         parts = self._map_tables(problem, lambda tables: self._measure(tables, n_rows))
         return self._rank_measures(problem, self._join(parts))
 
     # ---- batches ----------------------------------------------------------------------------
     def _settle(self, problem: Problem) -> Settled:
-        if problem.on_device:
-            raise NotOnDevice("batches are counted on the CPU")
         cuts = read_cuts(self.discretizer, problem)
         if isinstance(cuts, CutRule):
             if cuts.is_supervised and problem.target.groups().n_groups < 2:
@@ -183,8 +165,6 @@ class CountingFilter(CountingRanker, Additive):
         return Settled(cuts)
 
     def _statistic(self, problem: Problem, settled: Settled) -> LevelCounts:
-        if problem.on_device:
-            raise NotOnDevice("batches are counted on the CPU")
         codes = problem.coded(settled.cuts, self.n_jobs)
         labels = level_labels(codes)
         start = np.concatenate([[0], np.cumsum(codes.n_levels + 1)])
@@ -208,6 +188,9 @@ class CountingFilter(CountingRanker, Additive):
 
 class CountingSelector(_Counting, SubsetSelector):
     """Base of the subset selectors that count levels."""
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (code_columns, uncertainty, select_columns)
 
 
 def cut_rule_from(discretizer: Any) -> CutRule | None:

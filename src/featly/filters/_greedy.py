@@ -5,15 +5,24 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from featly.base import Problem, Ranking, stop_with
+from featly.base import Problem, Questions, Ranking, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.params import Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.core.counts.coding import code_columns
 from featly.core.counts.discretise import Cuts
 from featly.core.greedy.cache import PackCache, SavedSearch
-from featly.core.greedy.search import Criterion, PairInformation, SearchResult, forward_search
-from featly.core.runtime.device_cuda import NotOnDevice
+from featly.core.greedy.search import (
+    Criterion,
+    PairInformation,
+    SearchResult,
+    cached_pair_information,
+    forward_search,
+    pair_information,
+)
+from featly.core.ranking.preference import Preference
+from featly.core.runtime.question import Question
 from featly.filters._counting import CountingRanker, read_cuts
 from featly.problem.parameters import Caching, Verbose
 
@@ -56,36 +65,16 @@ class GreedyInformation(Verbose, Caching, CountingRanker):
     def _operations(self, n_rows: int, n_features: int) -> float:
         return super()._operations(n_rows, n_features) * self.max_steps / 8
 
-    def _device_form(self) -> str:
-        if self.cache is not None:
-            raise NotOnDevice(f"cache={str(self.cache)!r} is used on the CPU only")
-        return "own"
+    def _asks(self, target: str = "classes") -> Questions:
+        return (code_columns, self._pair_information, forward_search)
+
+    @property
+    def _pair_information(self) -> Question[..., Any]:
+        return pair_information if self.cache is None else cached_pair_information
 
     def _rank(self, problem: Problem) -> Ranking:
-        if problem.on_device:
-            return self._rank_on_device(problem)
         terms = self._terms(problem)
         return greedy_ranking(self, problem, self._criterion(terms), terms.bits)
-
-    def _rank_on_device(self, problem: Problem) -> Ranking:
-        from featly.core.greedy import search_cuda as cuda
-
-        with problem.naming_columns():
-            terms = cuda.PairInformation(
-                self._device_codes(problem),
-                *problem.target.groups(),
-                by_class=self._by_class,
-                redundancy=self._redundancy,
-                memory=problem.resources.memory,
-            )
-        criterion = self._criterion(terms)  # type: ignore[arg-type]
-        with progress_bar(self.verbose, type(self).__name__, unit="steps") as progress:
-            search_result = cuda.forward_search(
-                criterion, self.max_steps, problem.preference, progress
-            )
-        return _build_ranking(
-            search_result, search_result.scores, terms.bits, search_result.ranking
-        )
 
     def _pack_cache(self, problem: Problem) -> PackCache | None:
         """Return the cache of packed columns; None for a table in memory without a cache folder."""
@@ -123,13 +112,15 @@ class GreedyInformation(Verbose, Caching, CountingRanker):
                 f"column {column!r} has {codes.n_levels.max()} levels, too many for "
                 "missing='spread': use missing='level', or leave it out"
             )
-        with progress_bar(self.verbose, f"{type(self).__name__}, packing", "columns") as progress:
-            return PairInformation(
+        bar = progress_bar(self.verbose, f"{type(self).__name__}, packing", "columns")
+        with bar as progress, problem.naming_columns():
+            return self._pair_information(  # type: ignore[no-any-return]
                 codes,
                 *groups,
                 by_class=self._by_class,
                 redundancy=self._redundancy,
                 spread=spread,
+                memory=problem.resources.memory,
                 pack_cache=self._pack_cache(problem),
                 progress=None if problem.source.memory is None else progress,
                 n_jobs=self.n_jobs,
@@ -149,23 +140,16 @@ def greedy_ranking(
         search_result = forward_search(
             criterion, method.max_steps, preference, progress, saved_search
         )
-    weighted = preference.apply(search_result.criterion)
-    scores = weighted.copy()
-    free = search_result.order[len(preference.keep) :]
-    scores[free] = np.minimum.accumulate(weighted[free])
-    return _build_ranking(search_result, scores, relevance)
+    return _build_ranking(search_result, preference, relevance)
 
 
 def _build_ranking(
-    search_result: SearchResult,
-    scores: FloatArray,
-    relevance: FloatArray,
-    ranks: IntArray | None = None,
+    search_result: SearchResult, preference: Preference, relevance: FloatArray
 ) -> Ranking:
     """Build the ranking of a search, finished or ended by Ctrl-C."""
     ranking = Ranking(
         order=search_result.order,
-        scores=scores,
+        scores=search_result.falling_scores(preference),
         evidence=search_result.evidence,
         extra={
             "criterion": search_result.criterion,
@@ -175,7 +159,7 @@ def _build_ranking(
         attributes={"interrupted": search_result.interrupted},
         # neighbours in the order that are equal in both: no choice between them tells them apart
         tie_keys=(search_result.criterion, relevance),
-        ranks=ranks,
+        ranks=search_result.ranks(),
     )
     if search_result.interrupted:
         raise stop_with(ranking)

@@ -22,7 +22,7 @@ from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first as falling
 from featly.core.ranking.subset_search import SubsetSearchResult, best_first
 from featly.filters._counting import CountingSelector, Discretizing, SpreadsMissing
-from featly.problem.parameters import Verbose
+from featly.problem.parameters import Streaming, Verbose
 
 __all__ = ["CFS"]
 
@@ -30,7 +30,7 @@ __all__ = ["CFS"]
 CACHED_SUMS = 16  # subsets whose sums are cached
 
 
-class CFS(Verbose, SpreadsMissing, Discretizing, CountingSelector):
+class CFS(Verbose, Streaming, SpreadsMissing, Discretizing, CountingSelector):
     r"""Choose columns that go with the class and not with each other (correlation-based).
 
     Numbers are cut into levels first. The search starts from the empty subset. An expansion tries
@@ -61,6 +61,9 @@ class CFS(Verbose, SpreadsMissing, Discretizing, CountingSelector):
         `prior` is not used: the merit is that of a subset, not of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels of the columns that are compared beyond it go to a temporary file.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
         It counts expansions; the total is the number at which the search ends at the earliest.

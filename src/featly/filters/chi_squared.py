@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from featly.base import Problem, Ranking, rank_by_merit
+from featly.base import Problem, Questions, Ranking, rank_by_merit
 from featly.basics.kinds import CATEGORICAL
+from featly.core.counts.codes import count_levels, spread_missing
+from featly.core.counts.coding import code_columns
 from featly.core.counts.contingency import Tables, chi2_tail, chi_squared
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.stats.tails import false_discovery_rates
@@ -116,10 +118,8 @@ class ChiSquared(CountingFilter):
     def _measure(self, tables: Tables, n_rows: float) -> Any:
         return chi_squared(tables, self.n_jobs)
 
-    def _measure_on_device(self, codes: Any, groups: Any) -> Any:
-        from featly.core.counts import entropy_cuda as cuda
-
-        return cuda.chi_squared(codes, *groups)
+    def _asks(self, target: str = "classes") -> Questions:
+        return (code_columns, count_levels, spread_missing, chi_squared)
 
     def _join(self, parts: Sequence[Any]) -> Any:
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))

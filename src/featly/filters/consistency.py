@@ -26,7 +26,7 @@ from featly.core.ranking.ordering import best_first as falling
 from featly.core.ranking.subset_search import SubsetSearchResult, best_first, greedy_forward
 from featly.core.runtime.parallel import run_blocks, split
 from featly.filters._counting import CountingSelector, Discretizing
-from featly.problem.parameters import Seeded, Verbose
+from featly.problem.parameters import Seeded, Streaming, Verbose
 
 __all__ = ["Consistency"]
 
@@ -37,7 +37,7 @@ N_TRIES = 1000
 BLOCK = 1024  # columns
 
 
-class Consistency(Verbose, Seeded, Discretizing, CountingSelector):
+class Consistency(Verbose, Streaming, Seeded, Discretizing, CountingSelector):
     r"""Choose a small subset whose rate of inconsistency is low.
 
     Numbers are cut into levels first. A missing value is a value of its own, and two missing
@@ -71,6 +71,9 @@ class Consistency(Verbose, Seeded, Discretizing, CountingSelector):
         of a column.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels beyond it go to a temporary file, one byte for each value.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
         It counts steps; the total is their number if the search ends as early as it can.
@@ -278,9 +281,12 @@ def las_vegas(
 def _find_varying(codes: Codes) -> BoolArray:
     """Return a mask of the columns of more than one value, a missing one included."""
 
-    def compare_values(block: tuple[int, int]) -> BoolArray:
-        columns = codes.block(*block)
-        return np.asarray((columns != columns[:, :1]).any(axis=1))
+    def compare_part(part: Codes) -> BoolArray:
+        def compare_values(block: tuple[int, int]) -> BoolArray:
+            columns = part.block(*block)
+            return np.asarray((columns != columns[:, :1]).any(axis=1))
 
-    blocks = split(codes.n_features, BLOCK)
-    return np.concatenate(run_blocks(compare_values, blocks, codes.n_jobs))
+        blocks = split(part.n_features, BLOCK)
+        return np.concatenate(run_blocks(compare_values, blocks, part.n_jobs))
+
+    return np.concatenate(codes.each(compare_part))

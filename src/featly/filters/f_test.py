@@ -23,11 +23,12 @@ from dataclasses import replace
 import numpy as np
 
 from featly.additive import Additive
-from featly.base import Problem, Ranking, rank_by_merit
+from featly.base import Problem, Questions, Ranking, rank_by_merit
 from featly.basics.typing import FloatArray
 from featly.core.ranking.ordering import best_first
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Comoments, Moments, Source
+from featly.core.sources.questions import comoments, moments
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.problem.parameters import OnDevice, Streaming
 from featly.problem.target import Classes, Numbers
@@ -114,8 +115,6 @@ class FTest(OnDevice, Streaming, Additive):
     """
 
     _scores_one_by_one = True
-    _streams = True
-    _on_device = True
     _takes_bytes = True
     _missing = True
     _targets = ("classes", "numbers", "survival")
@@ -131,6 +130,9 @@ class FTest(OnDevice, Streaming, Additive):
             return 0.0
         values = target.values
         return float(values.mean() if weights is None else np.average(values, weights=weights))
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return asks_of_target(target)
 
     def _statistic(self, problem: Problem, settled: float) -> Moments | Comoments:
         return moments_with_target(problem, settled)
@@ -166,6 +168,11 @@ def f_of_target(
     """
     problem = problem if source is None else replace(problem, source=source)
     return f_of_moments(moments_with_target(problem), problem.source.n_jobs)
+
+
+def asks_of_target(target: str) -> Questions:
+    """Return the questions by which the F of every column is computed."""
+    return (moments,) if target == "classes" else (comoments,)
 
 
 def moments_with_target(problem: Problem, center: float | None = None) -> Moments | Comoments:

@@ -20,11 +20,12 @@ from featly.core.counts.codes import Codes
 from featly.core.counts.uncertainty import Pairs, uncertainty
 from featly.core.ranking.ordering import best_first
 from featly.filters._counting import CountingSelector, Discretizing, SpreadsMissing
+from featly.problem.parameters import Streaming
 
 __all__ = ["FCBF"]
 
 
-class FCBF(SpreadsMissing, Discretizing, CountingSelector):
+class FCBF(Streaming, SpreadsMissing, Discretizing, CountingSelector):
     r"""Choose columns that no better column makes redundant (fast correlation-based filter).
 
     Numbers are cut into levels first. Columns are taken in falling order of their symmetric
@@ -49,6 +50,9 @@ class FCBF(SpreadsMissing, Discretizing, CountingSelector):
         what they share with better ones.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels of the columns that are compared beyond it go to a temporary file.
 
     Attributes
     ----------

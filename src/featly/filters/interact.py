@@ -15,15 +15,17 @@ import numpy as np
 
 from featly.base import Problem, Selection
 from featly.basics.params import Number
+from featly.core.counts.codes import select_columns
 from featly.core.counts.consistency import contributions
 from featly.core.counts.uncertainty import uncertainty
 from featly.core.ranking.ordering import best_first
 from featly.filters._counting import CountingSelector, Discretizing, SpreadsMissing
+from featly.problem.parameters import Streaming
 
 __all__ = ["Interact"]
 
 
-class Interact(SpreadsMissing, Discretizing, CountingSelector):
+class Interact(Streaming, SpreadsMissing, Discretizing, CountingSelector):
     r"""Choose columns by what consistency loses without them, so that interactions count.
 
     Numbers are cut into levels first. Columns are put in order of their symmetric uncertainty
@@ -50,6 +52,9 @@ class Interact(SpreadsMissing, Discretizing, CountingSelector):
         what the subset loses with them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
+    memory_limit : int, str or None, default=None
+        Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
+        Levels beyond it go to a temporary file, one byte for each value.
 
     Attributes
     ----------
@@ -103,7 +108,12 @@ class Interact(SpreadsMissing, Discretizing, CountingSelector):
         order = problem.preference.put_keep_first(best_first(with_class))
         n_kept = len(problem.preference.keep)
         stays, lost, inconsistent = contributions(
-            codes, y, n_groups, order, n_kept, self.threshold * len(y)
+            select_columns(codes, order),
+            y,
+            n_groups,
+            np.arange(len(order)),
+            n_kept,
+            self.threshold * len(y),
         )
         empty = not stays.any()
         if empty:

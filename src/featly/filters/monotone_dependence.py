@@ -16,13 +16,14 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, keep_first, rank_by_merit, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, keep_first, rank_by_merit, stop_with
 from featly.basics.errors import DataError
 from featly.basics.params import Number, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
 from featly.core.ranking.ordering import best_first
 from featly.core.ranking.preference import Preference
+from featly.core.sources.questions import moments
 from featly.core.stats.copula import class_dependence, code_columns, coded_bytes, dependence
 from featly.problem.parameters import Streaming, Verbose
 
@@ -156,13 +157,15 @@ class MonotoneDependence(Verbose, Streaming, Ranker):
     trade_off: Annotated[float, Number(at_least=0)] = 1.0
     max_steps: Annotated[int, Whole(at_least=1)] = 100
 
-    _streams = True
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior", "costs")
     _missing = True
 
     def _is_greedy(self) -> bool:
         return bool(self.trade_off)
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, class_dependence)
 
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # raises an error on infinite values

@@ -15,16 +15,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import Problem, Ranking
+from featly.base import Problem, Questions, Ranking
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.params import OneOf
-from featly.core.greedy.search import Criterion, PairInformation
+from featly.core.greedy.search import Criterion, PairInformation, forward_search
 from featly.core.ranking.ordering import round_scores
-from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.stats.correlations import Correlations, mid_ranks
+from featly.core.stats.correlations import Correlations, correlations, mid_ranks
 from featly.filters._greedy import GreedyInformation, greedy_ranking
-from featly.filters.f_test import f_of_target
+from featly.filters.f_test import asks_of_target, f_of_target
 from featly.registry import methods_that, suggest
 from featly.table.schema import Columns
 
@@ -191,10 +190,10 @@ class MRMR(GreedyInformation):
         quotient = (self.form or default) == "quotient"
         return _Quotient(terms) if quotient else _Difference(terms)
 
-    def _device_form(self) -> str:
-        if self.measure != "information":
-            raise NotOnDevice(f"measure={self.measure!r} is computed on the CPU")
-        return super()._device_form()
+    def _asks(self, target: str = "classes") -> Questions:
+        if self.measure == "information":
+            return super()._asks(target)
+        return (*asks_of_target(target), correlations, forward_search)
 
     def _rank(self, problem: Problem) -> Ranking:
         if self.measure == "information":
@@ -206,7 +205,7 @@ class MRMR(GreedyInformation):
             by_rank = replace(problem, target=problem.target.to_ranks())
             f_of_columns = f_of_target(by_rank, source)[0]
         relevance = np.minimum(f_of_columns, MOST_RELEVANCE)
-        terms = Correlations(source, source.moments(), round_scores(relevance))
+        terms = correlations(source, source.moments(), round_scores(relevance))
         return greedy_ranking(self, problem, self._criterion(terms), relevance)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from featly.base import Problem, Selection, SubsetSelector, keep_first, stop_with
+from featly.base import Problem, Questions, Selection, SubsetSelector, keep_first, stop_with
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import KINDS
 from featly.basics.params import Number, OneOf
@@ -26,17 +26,17 @@ from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
+from featly.core.counts.coding import code_columns
 from featly.core.counts.entropy import class_information
 from featly.core.counts.uncertainty import uncertainty
-from featly.core.pairs import search
-from featly.core.pairs.correlation import UnitColumns
-from featly.core.pairs.order import CodesInOrder, columns_in_order, restore_order
+from featly.core.pairs.columns import arrange, coded_columns, unit_columns
+from featly.core.pairs.order import restore_order
+from featly.core.pairs.search import drop_redundant, round_to_grid, search_memory
 from featly.core.pairs.tree import spanning_tree
 from featly.core.pairs.uncertainty import CodedColumns
 from featly.core.ranking.ordering import best_first
-from featly.core.runtime.device_cuda import NotOnDevice
 from featly.filters._counting import Discretizing, cut_rule_from, read_cuts
-from featly.filters.f_test import f_of_target
+from featly.filters.f_test import asks_of_target, f_of_target
 from featly.problem.parameters import OnDevice, Streaming, Verbose
 
 __all__ = ["RedundancyFilter"]
@@ -48,7 +48,6 @@ MEASURES = ("pearson", "spearman", "information")
 RELEVANCES = ("f", "information")
 TREES = ("largest", "smallest")
 MOST_RELEVANCE = 1e300  # stands for an infinite F
-SOURCE_SHARE = 2  # the source keeps one part in so many of the memory budget
 
 
 class _KindsByMeasure:
@@ -181,8 +180,6 @@ class RedundancyFilter(Verbose, Streaming, OnDevice, Discretizing, SubsetSelecto
     tree: Annotated[str, OneOf(*TREES)] = "largest"
 
     _missing = True
-    _streams = True
-    _on_device = True
     _targets = ("classes", "numbers", "survival")
     _kinds = _KindsByMeasure()
 
@@ -200,10 +197,18 @@ class RedundancyFilter(Verbose, Streaming, OnDevice, Discretizing, SubsetSelecto
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_features * super()._operations(n_rows, n_features)
 
-    def _device_form(self) -> str:
+    def _asks(self, target: str = "classes") -> Questions:
         if self.rule == "groups":
-            raise NotOnDevice("rule='groups' is computed on the CPU")
-        return "own"
+            return (code_columns, uncertainty, spanning_tree)
+        uses_codes = "information" in (self._measure(), self._relevance())
+        uses_moments = self._relevance() == "f" or self._measure() != "information"
+        return (
+            *((code_columns,) if uses_codes else ()),
+            *(asks_of_target(target) if uses_moments else ()),
+            coded_columns if self._measure() == "information" else unit_columns,
+            arrange,
+            drop_redundant,
+        )
 
     def _takes_integers(self) -> bool:
         return self._measure() == "information" and self._relevance() == "information"
@@ -262,53 +267,29 @@ class RedundancyFilter(Verbose, Streaming, OnDevice, Discretizing, SubsetSelecto
         Return for every column the chosen one to which it is redundant, or -1, their redundancy,
         and the number of columns that are decided.
         """
-        source, resources = problem.source, problem.resources
-        ranks = self._measure() == "spearman"
-        counts_levels = self._measure() == "information"
-        n_fixed = len(problem.preference.keep)
-        with progress_bar(self.verbose, type(self).__name__, "tiles") as progress:
-
-            def search_on_device(backend: Any) -> Comparison:
-                columns = (
-                    backend.CodedColumns(codes)
-                    if counts_levels
-                    else backend.UnitColumns.from_source(source, ranks=ranks)
-                )
-                return search_columns(backend, columns, order, resources.memory)
-
-            def search_on_cpu() -> Comparison:
-                memory_budget = resources.memory_budget // SOURCE_SHARE
-                columns: Any
-                if counts_levels:
-                    assert codes is not None
-                    if codes.memory is None:
-                        return search_columns(search, CodedColumns(codes), order, memory_budget)
-                    columns = CodedColumns(CodesInOrder(codes, order))
-                else:
-                    if source.memory is None:
-                        return search_columns(
-                            search, UnitColumns(source, ranks=ranks), order, memory_budget
-                        )
-                    columns = UnitColumns(columns_in_order(source, order), ranks=ranks)
-                redundant_to, redundancy, decided = search_columns(
-                    search, columns, np.arange(len(order)), memory_budget
-                )
-                return *restore_order(order, redundant_to, redundancy), decided
-
-            def search_columns(
-                backend: Any, columns: Any, positions: IntArray, memory: int | None
-            ) -> Comparison:
-                threshold = search.round_to_grid(float(self.threshold), columns.grid)
-                comparison: Comparison = backend.drop_redundant(
-                    columns, positions, threshold, n_fixed, memory, progress
-                )
-                return comparison
-
-            if problem.on_device:
-                from featly.core.pairs import search_cuda as backend
-
-                return search_on_device(backend)
-            return search_on_cpu()
+        ranks, n_fixed = self._measure() == "spearman", len(problem.preference.keep)
+        with (
+            progress_bar(self.verbose, type(self).__name__, "tiles") as progress,
+            problem.naming_columns(),
+        ):
+            columns: Any
+            if self._measure() == "information":
+                table, positions = arrange(codes, order)
+                columns = coded_columns(table)
+            else:
+                table, positions = arrange(problem.source, order)
+                columns = unit_columns(table, ranks=ranks)
+            redundant_to, redundancy, decided = drop_redundant(
+                columns,
+                positions,
+                round_to_grid(float(self.threshold), columns.grid),
+                n_fixed,
+                search_memory(columns, problem.resources),
+                progress,
+            )
+        if positions is not order:  # the columns were copied in this order
+            redundant_to, redundancy = restore_order(order, redundant_to, redundancy)
+        return redundant_to, redundancy, decided
 
     def _select_groups(self, problem: Problem, codes: Codes) -> Selection:
         groups = problem.target.groups()

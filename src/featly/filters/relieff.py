@@ -15,11 +15,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.params import OneOf, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import IntArray
 from featly.core.relief.relief import Nearest, Rule, relief_weights
+from featly.core.sources.questions import moments
 from featly.problem.parameters import OnDevice, Seeded, Streaming, Verbose
 
 __all__ = ["NeighbourRanker", "ReliefF"]
@@ -36,8 +37,6 @@ class NeighbourRanker(Verbose, Streaming, OnDevice, Ranker):
 
     missing: Annotated[str, OneOf(*MISSING_RULES)] = "conditional"
 
-    _streams = True
-    _on_device = True
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior", "costs")
     _missing = True
@@ -61,13 +60,13 @@ class NeighbourRanker(Verbose, Streaming, OnDevice, Ranker):
         n_sampled = getattr(self, "n_samples", None) or n_rows
         return min(n_sampled, n_rows) * super()._operations(n_rows, n_features)
 
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, relief_weights)
+
     def _rank(self, problem: Problem) -> Ranking:
         problem.moments()  # raises an error on infinite values
-        weights: Any = relief_weights
-        if problem.on_device:
-            from featly.core.relief.relief_cuda import relief_weights as weights
         with progress_bar(self.verbose, type(self).__name__, unit="rows") as progress:
-            relief_result = weights(
+            relief_result = relief_weights(
                 problem.source,
                 *problem.classes.groups(),
                 self._rule(),

@@ -11,10 +11,11 @@ prediction by gene expression monitoring, *Science* 286, 531-537.
 import numpy as np
 
 from featly.additive import Additive
-from featly.base import Problem, Ranking, rank_by_merit
+from featly.base import Problem, Questions, Ranking, rank_by_merit
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
+from featly.core.sources.questions import moments
 from featly.problem.parameters import OnDevice, Streaming
 
 __all__ = ["SignalToNoise"]
@@ -102,11 +103,12 @@ class SignalToNoise(OnDevice, Streaming, Additive):
     """
 
     _scores_one_by_one = True
-    _streams = True
-    _on_device = True
     _takes_bytes = True
     _uses = ("keep", "prior", "costs")
     _missing = True
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments,)
 
     def _statistic(self, problem: Problem, settled: None) -> Moments:
         return problem.moments(by_class=True)

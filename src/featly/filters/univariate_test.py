@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from featly.base import Problem, Ranker, Ranking, rank_by_merit, stop_with
+from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop_with
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.params import OneOf, Whole
 from featly.basics.progress import progress_bar
@@ -27,6 +27,7 @@ from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count
 from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.sources import Moments
+from featly.core.sources.questions import moments
 from featly.core.stats.rank_tests import kruskal_wallis
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.filters.f_test import f_statistic
@@ -159,8 +160,6 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     categorical: Annotated[str, OneOf(*TESTS_OF_CATEGORIES)] = "fisher"
     n_draws: Annotated[int, Whole(at_least=1)] = 10000
 
-    _streams = True
-    _on_device = True
     _takes_bytes = True
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
@@ -169,6 +168,9 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     def _choices(self) -> dict[str, Any]:
         names = ("continuous", "ordinal", "categorical", "n_draws", "random_state")
         return {name: getattr(self, name) for name in names}
+
+    def _asks(self, target: str = "classes") -> Questions:
+        return (moments, kruskal_wallis)
 
     def _rank(self, problem: Problem) -> Ranking:
         with progress_bar(self.verbose, "Tests", unit="columns") as progress:

@@ -1,13 +1,15 @@
-"""Choice of the GPU or the CPU: the GPU if it is requested, or worth it.
+"""Choice of the place where a method computes: memory, disk or a GPU.
 
-``_device_form()`` of a method returns the form of the table that it needs on a GPU: "numbers", a
-source on the device with the interface of all sources, or "own", the problem as it is, which the
-method copies to the device itself. It raises
-:class:`~featly.core.runtime.device_cuda.NotOnDevice` for what only the CPU computes.
+A method says which questions it asks of its table (``_asks``), and a question knows where it is
+answered (:mod:`featly.core.runtime.question`). Here the table is moved once; who answers then
+follows from its type. A GPU is taken if it is requested, or worth it. An answer that finds that it
+cannot be given there raises :class:`~featly.core.runtime.device_cuda.NotOnDevice`, and the CPU
+computes instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,78 +17,104 @@ import numpy as np
 from featly.basics.caller import warn_user
 from featly.basics.errors import DeviceError, SlowWarning
 from featly.basics.kinds import CONTINUOUS
-from featly.core.counts.codes import Codes
-from featly.core.counts.discretise import CutRule, Cuts
-from featly.core.pairs.devices import WORTH_A_DEVICE
 from featly.core.runtime.device_cuda import NotOnDevice, as_device, is_available, to_host, xp
-from featly.core.sources import DenseSource
+from featly.core.runtime.question import DISK, GPU, Question, unanswered
+from featly.core.sources import weighted_moments
 from featly.problem.ingest import IngestedTable, read
 from featly.problem.problem import Problem
 from featly.table.frames import DefaultNames
 from featly.table.schema import Schema
 
-__all__ = ["device_codes", "read_device", "run_where_best"]
+__all__ = ["Questions", "read_device", "run_where_best", "to_device"]
 
 Outcome = TypeVar("Outcome")
+Questions = Sequence[Question[..., Any]]
+
+WORTH_A_DEVICE = 1e10  # operations; fewer are done before a device is ready
 
 
 def run_where_best(
-    method: Any, problem: Problem, compute: Callable[[Problem], Outcome], *, integers: bool
+    questions: Questions,
+    problem: Problem,
+    compute: Callable[[Problem], Outcome],
+    *,
+    name: str,
+    operations: Callable[[int, int], float],
+    integers: bool,
 ) -> Outcome:
-    """Run a method's computation on the GPU or on the CPU, with the same outcome.
+    """Run a computation where its questions are answered, with the same outcome everywhere.
 
     Parameters
     ----------
-    method : Ranker or SubsetSelector
+    questions : sequence of Question
+        Those that it asks of the table.
     problem : Problem
     compute : callable
+    name : str
+        Of the method, for errors.
+    operations : callable
+        Number of operations for (rows, columns), by which a GPU is worth it or not.
     integers : bool
         Whether the method reads whole numbers as they are, on the CPU.
     """
-    wanted_device, is_on_device = problem.resources.device, problem.lies_on_device
-    if not method._streams and not is_on_device:
-        problem = problem.in_memory(type(method).__name__)
-    n, p = problem.source.n_rows, problem.source.n_features
-    try_device = method._on_device and wanted_device != "cpu"
-    if try_device and (wanted_device == "cuda" or is_on_device or _is_worth_device(method, n, p)):
+    device, source = problem.resources.device, problem.source
+    if problem.weights is not None:
+        questions = (*questions, weighted_moments)
+    whole_for, on_host_for = unanswered(questions, DISK), unanswered(questions, GPU)
+    asks_for = f"{name} asks for {(whole_for or '').replace('_', ' ')} and"
+    if whole_for is not None and source.lies != GPU:
+        problem = problem.in_memory(asks_for)
+    wants_device = device == "cuda" or (device == "auto" and on_host_for is None)
+    if wants_device and device == "auto" and source.lies != GPU:  # only then is CuPy imported
+        n_operations = operations(source.n_rows, source.n_features)
+        wants_device = n_operations >= WORTH_A_DEVICE and is_available()
+    if wants_device:
         try:
             xp()  # raises DeviceError if something is missing
-            return compute(to_device(problem, method._device_form()))
+            if on_host_for is not None:
+                asked = on_host_for.replace("_", " ")
+                raise NotOnDevice(f"{name} asks here for {asked}, which only the CPU computes")
+            return compute(to_device(problem, questions))
         except NotOnDevice as reason:
-            if wanted_device == "cuda":
+            if device == "cuda":
                 raise DeviceError(f"{reason}: give device='auto' or device='cpu'") from None
         except DeviceError as reason:
-            if wanted_device == "cuda":
+            if device == "cuda":
                 raise
             message = f"{reason}. It is done on the CPU instead"
             warn_user(message, SlowWarning)
-    if is_on_device:
+    if source.lies == GPU:
         problem = problem.on_host(integers=integers)
-        problem = problem if method._streams else problem.in_memory(type(method).__name__)
+        problem = problem if whole_for is None else problem.in_memory(asks_for)
     return compute(problem)
 
 
-def _is_worth_device(method: Any, n_rows: int, n_features: int) -> bool:
-    """Return whether a table on the host is worth a device; only then is CuPy imported."""
-    return method._operations(n_rows, n_features) >= WORTH_A_DEVICE and is_available()
+def to_device(problem: Problem, questions: Questions) -> Problem:
+    """Return the problem with its table in the form in which a GPU answers these questions.
 
-
-def to_device(problem: Problem, form: str) -> Problem:
-    """Return the problem in the form that the method needs on the device."""
-    if problem.weights is not None:
-        raise NotOnDevice("weights of rows are used on the CPU")
-    if form == "own":
-        return replace(problem, on_device=True)
-    if problem.target.kind != "classes":  # told before the table is copied
-        raise NotOnDevice("numbers and survival times as targets are computed on the CPU")
+    A table is copied to the device, or passes through it, unless one of them takes only what it
+    needs of a table that is lent.
+    """
+    from featly.core.sources.lent_cuda import LentSource
     from featly.core.sources.source_cuda import cuda_source
 
-    capacity, n_jobs = problem.resources.memory, problem.source.n_jobs
-    return replace(problem, source=cuda_source(problem.source, capacity, n_jobs), on_device=True)
+    source, resources = problem.source, problem.resources
+    if source.lies == GPU:
+        return problem
+    for module in {asked.gpu_module for asked in questions} - {None}:
+        import_module(str(module))
+    if any(LentSource in asked.kinds for asked in questions):
+        return replace(problem, source=LentSource(source))
+    return replace(problem, source=cuda_source(source, resources.memory, source.n_jobs))
 
 
 def read_device(
-    X: Any, schema: Schema, n_jobs: int | None = None, *, integers: bool = False
+    X: Any,
+    schema: Schema,
+    n_jobs: int | None = None,
+    *,
+    integers: bool = False,
+    host_memory: int | None = None,
 ) -> IngestedTable:
     """Read an array of CuPy, or a tensor of torch on a GPU, without a copy.
 
@@ -100,22 +128,4 @@ def read_device(
         return read(to_host(array), schema, n_jobs, integers=integers)
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
-    return IngestedTable(CudaSource(array, columns.kinds, n_jobs), columns)
-
-
-def device_codes(problem: Problem, rule: CutRule | Cuts | None, n_jobs: int | None = None) -> Any:
-    """Return the columns as :class:`featly.core.counts.codes_cuda.CudaCodes` on the device.
-
-    Whole numbers are coded there. Others are discretised on the CPU, and the codes are copied.
-    """
-    from featly.core.counts.codes_cuda import CudaCodes
-
-    source = problem.source
-    if rule is None and problem.lies_on_device:
-        return CudaCodes.from_array(source.values)  # type: ignore[attr-defined]
-    if rule is None and isinstance(source, DenseSource) and not len(source.categorical):
-        in_table_order = np.arange(source.values.shape[1])
-        if np.array_equal(source.place, in_table_order):
-            return CudaCodes.from_array(source.values)
-    codes: Codes = problem.coded(rule, n_jobs)
-    return CudaCodes.from_codes(codes)
+    return IngestedTable(CudaSource(array, columns.kinds, n_jobs, host_memory), columns)

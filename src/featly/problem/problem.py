@@ -13,7 +13,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.resources import Resources, format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
-from featly.core.counts.codes import Codes
+from featly.core.counts.codes import Codes, count_levels
 from featly.core.counts.coding import code_columns
 from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts, learn_cuts
@@ -30,6 +30,7 @@ from featly.core.sources import (
     weighted_level_counts,
     weighted_moments,
 )
+from featly.core.sources.questions import comoments, fetch_to_host
 from featly.problem.target import Classes, Target
 from featly.registry import methods_that, suggest
 from featly.table.schema import Columns
@@ -56,8 +57,6 @@ class Problem:
         Positions of the rows in the user's table, if they are only some of it.
     resources : Resources
         The device and the memory that may be used.
-    on_device : bool
-        Whether to compute on a GPU; see :mod:`featly.problem.place`.
     stored : StoredTable or None
         The table on disk that was read, whether it is in memory or not.
     weights : float64 array of shape (n_rows,), or None
@@ -74,7 +73,6 @@ class Problem:
     preference: Preference = field(default_factory=Preference)
     rows: np.ndarray | None = None
     resources: Resources = field(default_factory=Resources)
-    on_device: bool = False
     stored: Any = None
     weights: FloatArray | None = None
     weights_are_counts: bool = True
@@ -144,20 +142,10 @@ class Problem:
             )
         return cache_key(*source.keys(cache_key), *kinds_and_levels)
 
-    @property
-    def lies_on_device(self) -> bool:
-        """Return whether the table is an array on a GPU."""
-        return self.source.on_device
-
     def on_host(self, *, integers: bool) -> "Problem":
         """Return the same problem for the CPU: a table on a GPU is copied, or comes by blocks."""
-        if not self.lies_on_device:
-            return self
-        from featly.core.sources.fetch_cuda import fetch_to_host
-
-        source: Any = self.source
-        host_source = fetch_to_host(source, self.resources.memory_budget, integers=integers)
-        return replace(self, source=host_source, on_device=False)
+        memory_budget = self.resources.memory_budget
+        return replace(self, source=fetch_to_host(self.source, memory_budget, integers=integers))
 
     def in_memory(self, method: str) -> "Problem":
         """Return the same problem in memory, or raise DataError if it exceeds the memory budget."""
@@ -195,19 +183,19 @@ class Problem:
     def comoments(self, h: FloatArray) -> Comoments:
         """Return moments of the columns with those of h; infinite values are an error."""
         if self.weights is None:
-            comoments = self.source.comoments(h)
+            moments = comoments(self.source, h)
         else:
-            comoments = weighted_comoments(self.source, self.weights, h)
-        is_infinite = ~(np.isfinite(comoments.m2) & np.isfinite(comoments.product))
+            moments = weighted_comoments(self.source, self.weights, h)
+        is_infinite = ~(np.isfinite(moments.m2) & np.isfinite(moments.product))
         if is_infinite.any():
             raise self._infinite_error(int(np.flatnonzero(is_infinite)[0]))
-        return comoments
+        return moments
 
     def tables(self, codes: Codes) -> Tables:
         """Count the levels of every column in every group of rows."""
         groups = self.target.groups()
         if self.weights is None:
-            return codes.tables(*groups)
+            return count_levels(codes, *groups)
         return codes.weighted_tables(*groups, self.weights)
 
     def centers_and_variances(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
@@ -224,8 +212,6 @@ class Problem:
 
     def coded(self, rule: CutRule | Cuts | None, n_jobs: int | None = None) -> Codes:
         """Return the columns as codes: numbers cut by a rule or at points, or as they are."""
-        if self.lies_on_device:
-            return self.on_host(integers=True).coded(rule, n_jobs)
         return code_columns(
             self.source,
             rule,

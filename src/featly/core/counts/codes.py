@@ -8,7 +8,7 @@ many columns at a time, with one byte a counter.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -17,10 +17,12 @@ from featly.basics.typing import AnyArray, FloatArray, IntArray, WordArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import MEMORY, question
 from featly.core.runtime.simd import equal_mask, ones
 
-__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "gather_columns",
-           "range_columns", "select_columns", "spread_missing"]  # fmt: skip
+__all__ = ["Codes", "CodesView", "DenseCodes", "SparseCodes", "WholeCodes", "copy_bytes",
+           "count_levels", "gather_columns", "range_columns", "select_columns",
+           "spread_missing"]  # fmt: skip
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -52,6 +54,8 @@ class Codes(ABC):
         The numbers that the codes 1, 2, ... of other columns stand for.
     memory : int or None
         Bytes that columns may take, where they are coded when asked for; None for codes in memory.
+    lies : {"memory", "disk", "gpu"}
+        Where they are counted, see :mod:`featly.core.runtime.question`.
     """
 
     n_rows: int
@@ -60,6 +64,7 @@ class Codes(ABC):
     dtype: np.dtype[Any]
     n_jobs: int | None
     memory: int | None = None
+    lies: ClassVar[str] = MEMORY
     lowest: AnyArray | None = None
     distinct: Mapping[int, FloatArray] = MappingProxyType({})
 
@@ -121,6 +126,12 @@ class Codes(ABC):
 
         run_blocks(count_block, split(self.n_features, COLUMN_BLOCK), self.n_jobs)
         return Tables(counts, start, n_groups)
+
+
+@question(gpu="featly.core.counts.entropy_cuda")
+def count_levels(codes: Codes, groups: IntArray, n_groups: int) -> Tables:
+    """Count the levels of every column in every group of rows."""
+    return codes.tables(groups, n_groups)
 
 
 def range_columns(n_rows: int, memory: int | None = None, itemsize: int = 1) -> int:
@@ -344,6 +355,11 @@ class CodesView(Codes):
         return self.codes.take(self.features[features])
 
 
+def copy_bytes(codes: Codes) -> int:
+    """Return the bytes that a copy of some columns may take."""
+    return COPY_BYTES if codes.memory is None else min(COPY_BYTES, codes.memory // 2)
+
+
 def gather_columns(codes: Codes, features: IntArray) -> Codes:
     """Copy some columns to contiguous memory, where that does not take too much of it.
 
@@ -357,7 +373,7 @@ def gather_columns(codes: Codes, features: IntArray) -> Codes:
     """
     selection = select_columns(codes, features)
     size = selection.n_features * selection.n_rows * selection.dtype.itemsize
-    if isinstance(selection, DenseCodes) or size > COPY_BYTES:
+    if isinstance(selection, DenseCodes) or size > copy_bytes(codes):
         return selection
     matrix = np.empty((selection.n_features, selection.n_rows), selection.dtype)
 
@@ -368,8 +384,12 @@ def gather_columns(codes: Codes, features: IntArray) -> Codes:
     return DenseCodes(matrix, selection.n_levels, selection.n_jobs)
 
 
+@question
 def select_columns(codes: Codes, features: IntArray) -> Codes:
-    """Select some columns without a copy; the codes themselves where these are all, in order."""
+    """Select some columns without a copy; the codes themselves where these are all, in order.
+
+    Those of a table on disk are coded once.
+    """
     same = np.array_equal(features, np.arange(codes.n_features))
     return codes if same else CodesView(codes, features)
 
@@ -394,6 +414,7 @@ def table_starts(n_levels: IntArray, n_groups: int) -> IntArray:
     return np.concatenate([[0], np.cumsum((n_levels + 1) * n_groups, dtype=np.int64)])
 
 
+@question(gpu="featly.core.counts.entropy_cuda")
 def spread_missing(tables: Tables) -> Tables:
     """Spread the row of missing values of every table over its levels.
 

@@ -10,14 +10,14 @@ bit-planes (:mod:`featly.core.counts.bitplanes_cuda`).
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from featly.basics.typing import IntArray
 from featly.core.counts.codes import Codes, WholeCodes
 from featly.core.counts.contingency import Tables
-from featly.core.counts.whole_numbers import SMALL, NotWholeError
+from featly.core.counts.whole_numbers import SMALL, NotWholeError, whole_codes
 from featly.core.runtime.device_cuda import (
     NotOnDevice,
     as_device,
@@ -28,8 +28,10 @@ from featly.core.runtime.device_cuda import (
     xp,
 )
 from featly.core.runtime.parallel import split
+from featly.core.runtime.question import GPU
+from featly.core.sources import DenseSource
 
-__all__ = ["ByteBlock", "CudaCodes"]
+__all__ = ["ByteBlock", "CudaCodes", "CudaTables"]
 
 
 DEVICE_BLOCK = 1 << 31  # bytes of a table on the device that are packed at a time ...
@@ -130,28 +132,37 @@ class CudaCodes:
     parts : callable
         Gives an iterator of (first column, array on the device, whether by rows, whether codes).
         An array that does not hold codes has whole numbers of any dtype, floats included.
+    code_on_host : callable
+        Gives the same columns as codes on the host.
     n_levels : int64 array, optional
         Largest code of each column, if known.
     """
 
     n_features: int
     n_rows: int
+    memory: int | None = None
+    lies: ClassVar[str] = GPU
 
     def __init__(
         self,
         n_rows: int,
         n_features: int,
         parts: Callable[[], Iterator[tuple[int, Any, bool, bool]]],
+        code_on_host: Callable[[], Codes],
         n_levels: IntArray | None = None,
     ) -> None:
         self.n_rows, self.n_features = n_rows, n_features
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
-        self._parts = parts
+        self._parts, self.on_host = parts, code_on_host
         if n_levels is not None:
             self.__dict__["n_levels"] = n_levels
 
     @staticmethod
-    def from_array(X: Any, block_bytes: int | None = None) -> "CudaCodes":
+    def from_array(
+        X: Any,
+        block_bytes: int | None = None,
+        code_on_host: Callable[[], Codes] | None = None,
+    ) -> "CudaCodes":
         """Make codes from an array of whole numbers, on the device or on the host.
 
         Of shape (n_rows, n_features), in any order of memory. NaN is missing. When the columns
@@ -176,7 +187,10 @@ class CudaCodes:
                     block = xp().ascontiguousarray(block)
                 yield low, block, by_rows, False
 
-        return CudaCodes(n, p, parts)
+        def code_array() -> Codes:
+            return whole_codes(DenseSource(X if on_host else to_host(X)))
+
+        return CudaCodes(n, p, parts, code_array if code_on_host is None else code_on_host)
 
     @staticmethod
     def from_codes(codes: Codes, block_bytes: int | None = None) -> "CudaCodes":
@@ -205,7 +219,7 @@ class CudaCodes:
                         yield first + low, as_device(part_codes.block(low, high)), False, True
 
         known = None if hasattr(codes, "parts") else codes.n_levels
-        return CudaCodes(codes.n_rows, codes.n_features, parts, known)
+        return CudaCodes(codes.n_rows, codes.n_features, parts, lambda: codes, known)
 
     def blocks(self) -> Iterator[ByteBlock]:
         """Yield all columns, block by block: one pass over them."""
@@ -228,6 +242,10 @@ class CudaCodes:
             largest[coded.first : coded.first + coded.n_columns] = to_host(top)
         return largest
 
+    def each(self, function: Callable[["CudaCodes"], Any]) -> list[Any]:
+        """Call a function with all columns: their blocks come to the device one by one."""
+        return [function(self)]
+
     def any_missing(self) -> bool:
         """Return whether any value is missing: a pass, up to the first."""
         return any(coded.codes and bool((coded.low == 0).any()) for coded in self.blocks())
@@ -237,6 +255,19 @@ class CudaCodes:
         from featly.core.counts.entropy_cuda import tables
 
         return tables(self, groups, n_groups)
+
+
+@dataclass(frozen=True)
+class CudaTables:
+    """Counts of every column against a grouping of the rows, which are made when they are asked.
+
+    What is computed of them is computed on the device, and never are all of them there.
+    """
+
+    codes: CudaCodes
+    groups: IntArray
+    n_groups: int
+    lies: ClassVar[str] = GPU
 
 
 def _width(size: int, n_rows: int, itemsize: int) -> int:

@@ -20,7 +20,7 @@ def _same(error: Any) -> Exception:
     return error  # type: ignore[no-any-return]
 
 
-@question
+@question(gpu="featly.core.counts.coding_cuda")
 def code_columns(
     source: Source,
     rule: CutRule | Cuts | None,

@@ -28,6 +28,7 @@ from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.fisher_exact import TIE, exact_tail, fisher_small, margin_sums
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 
 __all__ = ["Fisher", "Tables", "chi2_tail", "chi_squared", "count_tables", "fisher"]
 
@@ -113,6 +114,7 @@ def count_tables(
 
 
 # ---- chi-squared ----------------------------------------------------------------------------
+@question(gpu="featly.core.counts.entropy_cuda")
 def chi_squared(tables: Tables, n_jobs: int | None = None) -> tuple[FloatArray, FloatArray]:
     """Return Pearson's statistic of every table, without correction, and its degrees of freedom.
 

@@ -22,6 +22,7 @@ from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.contingency import Tables
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 
 __all__ = ["ClassInformation", "FixedPoint", "class_information", "drop_rounding_noise", "xlogx"]
 
@@ -139,6 +140,7 @@ def _quotient(above: AnyArray, below: AnyArray) -> FloatArray:
     return out
 
 
+@question(gpu="featly.core.counts.entropy_cuda")
 def class_information(tables: Tables, n_rows: float, n_jobs: int | None = None) -> ClassInformation:
     """Compute mutual information and entropies of every table.
 

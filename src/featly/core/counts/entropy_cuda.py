@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from featly.basics.typing import FloatArray, IntArray
+from featly.core.counts import codes as host_codes
+from featly.core.counts import contingency, entropy
 from featly.core.counts.bitpacking import PlaneLayout
 from featly.core.counts.bitplanes_cuda import (
     CONSTANT,
@@ -24,11 +26,17 @@ from featly.core.counts.bitplanes_cuda import (
     pack,
 )
 from featly.core.counts.codes import table_starts
-from featly.core.counts.codes_cuda import ByteBlock, CudaCodes
+from featly.core.counts.codes_cuda import ByteBlock, CudaCodes, CudaTables
 from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import ClassInformation, FixedPoint
 from featly.core.counts.histograms_cuda import histograms
-from featly.core.runtime.device_cuda import kernel, to_host, translate_memory_errors, xp
+from featly.core.runtime.device_cuda import (
+    NotOnDevice,
+    kernel,
+    to_host,
+    translate_memory_errors,
+    xp,
+)
 from featly.core.runtime.parallel import split
 
 __all__ = ["chi_squared", "class_information", "tables"]
@@ -221,6 +229,37 @@ def tables(codes: CudaCodes, groups: IntArray, n_groups: int) -> Tables:
         loop(*_launch(block_counts, grouping, (begin, coded.table_row, block_tables)))
     fetch_tables()
     return Tables(counts, start, n_groups)
+
+
+# ---- answers --------------------------------------------------------------------------------
+@host_codes.count_levels.answer(CudaCodes)
+def _tables_of_codes(codes: CudaCodes, groups: IntArray, n_groups: int) -> CudaTables:
+    """Count them when something is computed of the counts."""
+    return CudaTables(codes, groups, n_groups)
+
+
+@host_codes.spread_missing.answer(CudaTables)
+def _spread_nothing(tables: CudaTables) -> CudaTables:
+    """Return the same counts, if there is nothing to spread."""
+    if tables.codes.any_missing():
+        raise NotOnDevice("missing='spread' is computed on the CPU")
+    return tables
+
+
+@entropy.class_information.answer(CudaTables)
+def _information_of_tables(
+    tables: CudaTables, n_rows: float, n_jobs: int | None = None
+) -> ClassInformation:
+    """Count and sum up on the device."""
+    return class_information(tables.codes, tables.groups, tables.n_groups)
+
+
+@contingency.chi_squared.answer(CudaTables)
+def _chi_squared_of_tables(
+    tables: CudaTables, n_jobs: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Count and sum up on the device."""
+    return chi_squared(tables.codes, tables.groups, tables.n_groups)
 
 
 def _launch(

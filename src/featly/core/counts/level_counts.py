@@ -14,6 +14,7 @@ import numpy as np
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.contingency import Tables
+from featly.core.runtime.question import question
 
 __all__ = ["MISSING", "LevelCounts", "level_labels"]
 
@@ -99,6 +100,7 @@ class LevelCounts:
         return Tables(np.ascontiguousarray(self.counts).reshape(-1), start, n_groups)
 
 
+@question
 def level_labels(codes: Codes) -> FloatArray:
     """Return the label of every level of every column: values where codes have them, or numbers.
 

@@ -5,20 +5,26 @@ between a range and a table in memory; no count depends on them.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from featly.basics.kinds import CATEGORICAL
-from featly.basics.typing import AnyArray, IntArray
-from featly.core.counts.codes import Codes, DenseCodes, range_columns
+from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.core.counts.codes import Codes, DenseCodes, range_columns, select_columns
 from featly.core.counts.contingency import Tables
 from featly.core.counts.discretise import CutRule, Cuts, cut_codes, learn_cuts
+from featly.core.counts.uncertainty import uncertainty
 from featly.core.counts.whole_numbers import NotWholeError, TooManyLevelsError, whole_codes
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import DISK
 from featly.core.sources import DenseSource, Source, StreamedSource
+from featly.core.sources.column_file import ColumnFile, positions_in_order
 
-__all__ = ["InfiniteError", "StreamedCodes", "refuse_infinite"]
+__all__ = ["CodesInOrder", "InfiniteError", "StreamedCodes", "refuse_infinite"]
+
+
+KEPT_SHARE = 4  # codes that are needed again stay in memory up to this fraction of its budget
 
 
 class InfiniteError(ValueError):
@@ -52,6 +58,7 @@ class StreamedCodes(Codes):
     n_classes: int
     y: IntArray
     rule: CutRule | Cuts | None
+    lies: ClassVar[str] = DISK
 
     def __init__(
         self,
@@ -158,3 +165,72 @@ def refuse_infinite(source: Source, n_jobs: int | None = None) -> None:
     for feature in np.flatnonzero(source.kinds != CATEGORICAL).tolist():
         if np.isinf(source.load(np.array([feature]))).any():
             raise InfiniteError(feature)
+
+
+class CodesInOrder(Codes):
+    """Columns of levels in an order, stored on disk with one or two bytes a value.
+
+    Parameters
+    ----------
+    codes : Codes
+    order : int64 array
+        Columns, each at most once.
+    """
+
+    dtype: np.dtype[Any]
+    n_levels: IntArray
+    n_jobs: int | None
+    n_features: int
+    n_rows: int
+
+    def __init__(self, codes: Codes, order: IntArray) -> None:
+        self.n_rows, self.n_features, self.n_jobs = codes.n_rows, len(order), codes.n_jobs
+        self.n_levels, self.dtype = codes.n_levels[order], codes.dtype
+        self.memory: int | None = codes.memory
+        self._file = ColumnFile(self.n_rows, self.dtype, len(order))
+        position = positions_in_order(order, codes.n_features)
+
+        def write(part: tuple[int, int]) -> None:
+            part_codes = codes.part(*part)
+            matrix = part_codes.block(0, part_codes.n_features).astype(self.dtype, copy=False)
+            self._file.write(position[slice(*part)], matrix)
+
+        run_blocks(write, split(codes.n_features, codes.width), codes.n_jobs)
+
+    def block(self, low: int, high: int) -> AnyArray:
+        """Return a range of columns."""
+        return self._file.columns(low, high)
+
+    def take(self, features: IntArray) -> AnyArray:
+        """Return some columns."""
+        return self._file.read_columns(np.asarray(features))
+
+
+# ---- answers --------------------------------------------------------------------------------
+@select_columns.answer(StreamedCodes)
+def _select_streamed(codes: StreamedCodes, features: IntArray) -> Codes:
+    """Code them once: to read and to cut columns each time takes longer than most of their uses."""
+    assert codes.memory is not None
+    if len(features) * codes.n_rows * codes.dtype.itemsize > codes.memory // KEPT_SHARE:
+        return CodesInOrder(codes, features)
+    matrix = np.empty((len(features), codes.n_rows), codes.dtype)
+    position = positions_in_order(features, codes.n_features)
+
+    def copy(block: tuple[int, int]) -> None:
+        targets = position[slice(*block)]
+        wanted = np.flatnonzero(targets >= 0)
+        if len(wanted):
+            matrix[targets[wanted]] = codes.part(*block).take(wanted)
+
+    run_blocks(copy, split(codes.n_features, codes.width), codes.n_jobs)
+    return DenseCodes(matrix, codes.n_levels[features], codes.n_jobs)
+
+
+@uncertainty.answer(StreamedCodes)
+def _uncertainty_streamed(
+    codes: StreamedCodes, groups: IntArray, n_groups: int, *, spread: bool = False
+) -> FloatArray:
+    """Compute it part by part."""
+    return np.concatenate(
+        codes.each(lambda part: uncertainty(part, groups, n_groups, spread=spread))
+    )

@@ -18,10 +18,10 @@ import numpy as np
 
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.codes import (
-    COPY_BYTES,
     FEW,
     Codes,
     CodesView,
+    copy_bytes,
     gather_columns,
     select_columns,
 )
@@ -29,6 +29,7 @@ from featly.core.counts.contingency import Tables
 from featly.core.counts.entropy import FixedPoint, class_information, drop_rounding_noise, xlogx
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.runtime.simd import ones
 
 __all__ = ["Pairs", "uncertainty"]
@@ -42,6 +43,7 @@ BLOCK = 1024  # columns
 PLANE_BLOCK = 8192
 
 
+@question
 def uncertainty(
     codes: Codes, groups: IntArray, n_groups: int, *, spread: bool = False
 ) -> FloatArray:
@@ -126,12 +128,13 @@ class Pairs:
         self.codes, self.spread = select_columns(codes, features), spread
         self._cache: dict[int, FloatArray] = {}
         n_levels = self.codes.n_levels
-        use_planes = (
-            n_levels.max(initial=0) < FEW and (n_levels + 1).sum() * codes.n_rows <= 8 * COPY_BYTES
-        )
+        use_planes = n_levels.max(initial=0) < FEW and (
+            n_levels + 1
+        ).sum() * codes.n_rows <= 8 * copy_bytes(codes)
         self._planes = Planes(self.codes) if use_planes else None
         if self._planes is None or (spread and self._planes.missing):
-            self._planes, self.codes = None, gather_columns(codes, features)
+            self._planes = None
+            self.codes = gather_columns(self.codes, np.arange(len(features)))
 
     def __len__(self) -> int:
         return self.codes.n_features

@@ -37,10 +37,12 @@ from featly.core.ranking.ordering import apply_prior, descending, round_scores
 from featly.core.ranking.preference import Preference
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
+from featly.core.runtime.question import question
 
 # mypy: disable-error-code="no-untyped-def"
 
-__all__ = ["Criterion", "PairInformation", "SearchResult", "forward_search"]
+__all__ = ["Criterion", "PairInformation", "SearchResult", "cached_pair_information",
+           "forward_search", "pair_information"]  # fmt: skip
 
 
 SPARE_BITS = 4  # of fixed point that are rounded off, so that more terms can be added up
@@ -205,6 +207,24 @@ class PairInformation:
         return np.zeros(len(self._packing.classes), np.int64) if levels is None else levels
 
 
+@question(gpu="featly.core.greedy.search_cuda")
+def pair_information(
+    codes: Codes, classes: IntArray, n_classes: int, *, memory: int | None = None, **options: Any
+) -> Any:
+    """Return the information that every column shares with a chosen one.
+
+    The options are those of :class:`PairInformation`; `memory` are the bytes of a GPU that packed
+    columns may take, None for what is free.
+    """
+    return PairInformation(codes, classes, n_classes, **options)
+
+
+@question
+def cached_pair_information(codes: Codes, classes: IntArray, n_classes: int, **options: Any) -> Any:
+    """Return the same of columns whose packing is kept in a folder."""
+    return pair_information(codes, classes, n_classes, **options)
+
+
 def _pair_table(classes: IntArray, n_classes: int, table: IntArray) -> IntArray | None:
     """Return T(i) + T(j) - T(i + j) for counts of two classes; None if not two, or too large."""
     first, *other_sizes = np.bincount(classes) + 1
@@ -316,7 +336,20 @@ class SearchResult:
     interrupted: bool
     evidence: BoolArray
 
+    def ranks(self) -> IntArray | None:
+        """Return the ranks of the columns, from 1, if they are known already."""
+        return None
 
+    def falling_scores(self, preference: Preference) -> FloatArray:
+        """Return what was compared when a column was chosen, or the lowest of it until then."""
+        weighted: FloatArray = preference.apply(self.criterion)
+        scores = weighted.copy()
+        free = self.order[len(preference.keep) :]
+        scores[free] = np.minimum.accumulate(weighted[free])
+        return scores
+
+
+@question(gpu="featly.core.greedy.search_cuda", subject=lambda criterion: criterion.terms)
 def forward_search(
     criterion: Criterion,
     n_steps: int,

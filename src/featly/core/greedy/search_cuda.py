@@ -11,7 +11,7 @@ other is counted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from featly.core.counts.bitplanes_cuda import (
 from featly.core.counts.codes_cuda import ByteBlock, CudaCodes
 from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.entropy_cuda import MOST_PADDING, Classes, fill_class_information
+from featly.core.greedy import search
+from featly.core.greedy.cache import PackCache, SavedSearch
 from featly.core.greedy.cache_cuda import PlaneStore
 from featly.core.greedy.search import COMPARED_BITS, SPARE_BITS, Criterion, SearchResult
 from featly.core.ranking.preference import Preference
@@ -41,6 +43,7 @@ from featly.core.runtime.device_cuda import (
     translate_memory_errors,
     xp,
 )
+from featly.core.runtime.question import GPU
 
 __all__ = ["DeviceSearchResult", "PairInformation", "forward_search"]
 
@@ -79,6 +82,7 @@ class PairInformation:
     bits : float array of NumPy
     """
 
+    lies: ClassVar[str] = GPU
     conditional: Any
     redundancy: Any
 
@@ -228,17 +232,53 @@ class DeviceSearchResult(SearchResult):
     ranking: IntArray
     scores: FloatArray
 
+    def ranks(self) -> IntArray:
+        """Return the ranks of the columns, from 1."""
+        return self.ranking
 
+    def falling_scores(self, preference: Preference) -> FloatArray:
+        """Return the scores, in which the preference is allowed for."""
+        return self.scores
+
+
+@search.pair_information.answer(CudaCodes)
+def _information_of_codes(
+    codes: CudaCodes,
+    classes: IntArray,
+    n_classes: int,
+    *,
+    by_class: bool,
+    redundancy: bool = True,
+    spread: bool = False,
+    memory: int | None = None,
+    pack_cache: PackCache | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    n_jobs: int | None = None,
+) -> PairInformation:
+    """Pack on the device, which stores the columns there: no cache of the host is used."""
+    return PairInformation(
+        codes,
+        classes,
+        n_classes,
+        by_class=by_class,
+        redundancy=redundancy,
+        spread=spread,
+        memory=memory,
+    )
+
+
+@search.forward_search.answer(PairInformation)
 def forward_search(
     criterion: Criterion,
     n_steps: int,
     preference: Preference | None = None,
     progress: Callable[[int, int], Any] | None = None,
+    saved: SavedSearch | None = None,
 ) -> DeviceSearchResult:
     """Choose the columns to keep, then the best one `n_steps` times.
 
     See :func:`featly.core.greedy.search.forward_search`; the terms of the criterion are on the
-    device.
+    device, where a search is so quick that none is saved.
     """
     cupy = xp()
     terms = criterion.terms

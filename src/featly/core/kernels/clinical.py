@@ -28,12 +28,14 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.sources import Source
 
 __all__ = [
     "ClinicalColumns",
     "add_product",
     "add_similarities",
+    "clinical_columns",
     "code_positions",
     "number_positions",
     "ranges",
@@ -483,6 +485,12 @@ class ClinicalColumns:
         out = np.zeros((len(rows), len(rows)))
         add_similarities(z, None, weight, out, self.n_jobs)
         return out
+
+
+@question(disk=False, gpu="featly.core.kernels.clinical_cuda")
+def clinical_columns(source: Source) -> Any:
+    """Return the columns of a source sorted, with the ranges of its own rows."""
+    return ClinicalColumns.from_source(source)
 
 
 def source_positions(source: Source, features: IntArray) -> FloatArray:

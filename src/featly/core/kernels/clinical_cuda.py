@@ -13,11 +13,13 @@ import numpy as np
 
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.kernels import clinical as host
+from featly.core.kernels import kernel_sets
 from featly.core.kernels.clinical_kernels_cuda import MOST_SORTED, SORT, WALK
 from featly.core.kernels.kernel_sets import ROUNDING
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import split
 from featly.core.sources import Source, linear_cuda
+from featly.core.sources.lent_cuda import LentSource
 from featly.core.sources.moments_cuda import column_layout
 from featly.core.sources.source_cuda import CudaSource, StreamedCudaSource
 from featly.core.stats.pair_sums_cuda import PairSums, padded_width
@@ -487,3 +489,28 @@ def _add_row_sums(tile: Any, count: int, out: Any, weights: Any = None) -> None:
         (tile, np.int32(tile.shape[1]), np.int32(count), tile if weights is None else weights,
          np.int32(weights is not None), out),
     )  # fmt: skip
+
+
+# ---- answers --------------------------------------------------------------------------------
+@host.clinical_columns.answer(CudaSource)
+def _columns_of_device_table(source: CudaSource) -> ClinicalColumns:
+    """Sort the table of a user where it lies."""
+    return ClinicalColumns.from_source(source)
+
+
+@host.clinical_columns.answer(LentSource)
+def _columns_of_lent_table(source: LentSource) -> ClinicalColumns:
+    """Place the columns on the host, and sort them on the device."""
+    return ClinicalColumns.from_source(source.lender)
+
+
+@kernel_sets.column_kernels.answer(CudaSource)
+def _kernels_of_device_table(source: CudaSource) -> ColumnKernels:
+    """Sort the table of a user where it lies."""
+    return ColumnKernels.from_source(source)
+
+
+@kernel_sets.column_kernels.answer(LentSource)
+def _kernels_of_lent_table(source: LentSource) -> ColumnKernels:
+    """Place the columns on the host, and sort them on the device."""
+    return ColumnKernels.from_source(source.lender)

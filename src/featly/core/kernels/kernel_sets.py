@@ -22,9 +22,10 @@ from featly.basics.typing import FloatArray, IntArray
 from featly.core.kernels.clinical import COLUMN_BLOCK, ClinicalColumns, add_product
 from featly.core.runtime.jit import kernel, lane_kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.sources import Source
 
-__all__ = ["ColumnKernels", "KernelList", "Kernels", "ScaledKernels"]
+__all__ = ["ColumnKernels", "KernelList", "Kernels", "ScaledKernels", "column_kernels"]
 
 
 ROUNDING = 1e-12  # cosines between a column and the dual solution below this are zero
@@ -124,6 +125,12 @@ class ColumnKernels(ClinicalColumns):
         out = np.zeros(self.n_rows)
         _add_missing_weight(self._order, self._line, self._places, weights, out)
         return out
+
+
+@question(disk=False, gpu="featly.core.kernels.clinical_cuda")
+def column_kernels(source: Source) -> Any:
+    """Return a clinical kernel for every column of a source."""
+    return ColumnKernels.from_source(source)
 
 
 @kernel

@@ -22,14 +22,17 @@ Fasi, M., Higham, N. J., Mikaitis, M. and Pranesh, S. (2021), Numerical behavior
 cores, *PeerJ Computer Science* 7, e330.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import IntArray
 from featly.core.counts.codes import Codes
+from featly.core.counts.codes_cuda import CudaCodes
 from featly.core.counts.entropy import FixedPoint
 from featly.core.counts.uncertainty import GRID as COARSE_GRID
+from featly.core.pairs import columns as host
 from featly.core.pairs.correlation import GRID, LEAST, NotFiniteError
 from featly.core.pairs.kernels_cuda import CODES, UNITS
 from featly.core.runtime.device_cuda import (
@@ -42,7 +45,10 @@ from featly.core.runtime.device_cuda import (
     xp,
 )
 from featly.core.runtime.parallel import split
+from featly.core.runtime.question import GPU
 from featly.core.sources import DenseSource, Source
+from featly.core.sources.lent_cuda import LentSource
+from featly.core.sources.source_cuda import CudaSource
 from featly.core.stats.correlations import EXACT
 
 __all__ = ["CodedColumns", "UnitColumns"]
@@ -90,6 +96,7 @@ class UnitColumns:
     n_features: int
     n_rows: int
 
+    lies: ClassVar[str] = GPU
     grid = GRID
     coded = 0
     relative: float = 2.0**-10 + 2.0**-20  # a value cut to 16 bits, and rounding in float32
@@ -215,7 +222,7 @@ def _check_memory(needed: int) -> None:
     if needed > free:
         raise NotOnDevice(
             f"the columns need {needed / 1e9:.3g} GB on the device, and {free / 1e9:.3g} GB are "
-            "free: give device='cpu'"
+            "free"
         )
 
 
@@ -262,6 +269,7 @@ class CodedColumns:
     n_features: int
     n_rows: int
 
+    lies: ClassVar[str] = GPU
     grid = COARSE_GRID
     coded = 1
     relative: float = 0.0
@@ -398,3 +406,28 @@ def product(
         out.data.ptr, kind if half else runtime.CUDA_R_32F, out.shape[1],
         cublas.CUBLAS_COMPUTE_32F, cublas.CUBLAS_GEMM_DEFAULT,
     )  # fmt: skip
+
+
+# ---- answers --------------------------------------------------------------------------------
+@host.unit_columns.answer(CudaSource)
+def _units_of_device_table(source: CudaSource, *, ranks: bool = False) -> UnitColumns:
+    """Compare the table of a user on the device where it lies."""
+    return UnitColumns.from_source(source, ranks=ranks)
+
+
+@host.unit_columns.answer(LentSource)
+def _units_of_lent_table(source: LentSource, *, ranks: bool = False) -> UnitColumns:
+    """Copy the numbers to the device."""
+    return UnitColumns.from_source(source.lender, ranks=ranks)
+
+
+@host.coded_columns.answer(CudaCodes)
+def _coded_on_device(codes: CudaCodes) -> CodedColumns:
+    """Copy the codes of the host to the device."""
+    return CodedColumns(codes.on_host())
+
+
+@host.arrange.answer(LentSource)
+def _arrange_lent_table(table: LentSource, order: IntArray) -> tuple[LentSource, IntArray]:
+    """Leave it as it is: all of it comes to the device."""
+    return table, order

@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.resources import Resources
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 
 __all__ = [
     "PairedColumns",
@@ -30,6 +32,7 @@ __all__ = [
     "pairs_above",
     "pairs_with",
     "round_to_grid",
+    "search_memory",
     "too_many_pairs_error",
 ]
 
@@ -42,6 +45,8 @@ BLOCK = 2048  # columns of a tile, where memory allows
 LEAST_BLOCK = 32
 STRIPE = 128  # columns of a tile that one task compares with those of the other side
 NEVER = np.inf  # the limit of a constant column, which no pair reaches
+OWN_SHARE = 2  # columns ready for comparison take half of the memory budget, the table the rest
+ON_DEVICE = "featly.core.pairs.search_cuda"
 
 
 class PairedColumns(Protocol):
@@ -70,6 +75,13 @@ class PairedColumns(Protocol):
 
 
 # ---- searches -------------------------------------------------------------------------------
+@question(gpu=ON_DEVICE)
+def search_memory(columns: PairedColumns, resources: Resources) -> int:
+    """Return the bytes that columns ready for comparison may take."""
+    return resources.memory_budget // OWN_SHARE
+
+
+@question(gpu=ON_DEVICE)
 def neighbours(
     columns: PairedColumns, count: int, memory: int, progress: Progress = None
 ) -> tuple[IntArray, FloatArray]:
@@ -121,6 +133,7 @@ def neighbours(
     return index, best
 
 
+@question(gpu=ON_DEVICE)
 def pairs_above(
     columns: PairedColumns, threshold: float, max_pairs: int, memory: int, progress: Progress = None
 ) -> PairValues:
@@ -169,6 +182,7 @@ def pairs_above(
     return np.minimum(first, second), np.maximum(first, second), value
 
 
+@question
 def pairs_with(
     columns: PairedColumns,
     features: IntArray,
@@ -251,6 +265,7 @@ def too_many_pairs_error(threshold: float, max_pairs: int) -> ParameterError:
     )
 
 
+@question(gpu=ON_DEVICE)
 def drop_redundant(
     columns: PairedColumns,
     order: IntArray,

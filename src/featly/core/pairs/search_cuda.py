@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import ParameterError
+from featly.basics.resources import Resources
 from featly.basics.typing import FloatArray, IntArray
+from featly.core.pairs import search
 from featly.core.pairs.columns_cuda import CodedColumns, UnitColumns
 from featly.core.pairs.kernels_cuda import LISTS
 from featly.core.pairs.search import Progress, drop_in_order, too_many_pairs_error
@@ -48,6 +50,15 @@ GREEDY_PAIRS = 50_000_000  # pairs above a threshold; for more, the CPU needs le
 EXACT_REDUCTION = 16  # option of cuBLAS: partial sums are added in float32 as well
 
 
+@search.search_memory.answer(UnitColumns)
+@search.search_memory.answer(CodedColumns)
+def _device_memory(columns: Columns, resources: Resources) -> int | None:
+    """Return the bytes of the device that are granted; None for what is free."""
+    return resources.memory
+
+
+@search.neighbours.answer(UnitColumns)
+@search.neighbours.answer(CodedColumns)
 def neighbours(
     columns: Columns, count: int, memory: int | None = None, progress: Progress = None
 ) -> tuple[IntArray, FloatArray]:
@@ -68,6 +79,8 @@ def neighbours(
         return sweep.best()
 
 
+@search.pairs_above.answer(UnitColumns)
+@search.pairs_above.answer(CodedColumns)
 def pairs_above(
     columns: Columns,
     threshold: float,
@@ -88,6 +101,8 @@ def pairs_above(
         return sweep.pairs()
 
 
+@search.drop_redundant.answer(UnitColumns)
+@search.drop_redundant.answer(CodedColumns)
 def drop_redundant(
     columns: Columns,
     order: IntArray,

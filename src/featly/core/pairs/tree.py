@@ -10,6 +10,7 @@ import numpy as np
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.pairs.search import PairedColumns, Progress
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 
 __all__ = ["spanning_tree"]
 
@@ -17,6 +18,7 @@ __all__ = ["spanning_tree"]
 STRIPE = 512  # columns that one task compares with the column that joined
 
 
+@question
 def spanning_tree(
     columns: PairedColumns,
     features: IntArray,

@@ -24,6 +24,7 @@ from featly.basics.typing import FloatArray, IntArray
 from featly.core.relief.relief_columns import ClassOrder, Columns, Pairs, build_columns, round_up
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.sources import Source
 
 __all__ = ["Near", "Nearest", "NearestOfAll", "Weights", "relief_weights"]
@@ -102,6 +103,7 @@ class Weights:
     interrupted: bool = False
 
 
+@question(gpu="featly.core.relief.relief_cuda")
 def relief_weights(
     source: Source,
     y: IntArray,
@@ -117,7 +119,7 @@ def relief_weights(
 
     Parameters
     ----------
-    source : DenseSource, CSCSource or StreamedSource
+    source : Source
     y : int64 array
         Class of every row.
     n_classes : int

@@ -10,7 +10,7 @@ The difference of a missing value from another is the expected difference of a v
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,9 +20,11 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray, WordArray
 from featly.core.relief import relief_kernels as kernels
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
 
-__all__ = ["ClassOrder", "Columns", "Pairs", "build_columns", "round_up"]
+__all__ = ["ClassOrder", "Columns", "Pairs", "Scaling", "build_columns", "fill_tiles",
+           "find_extremes", "round_up", "tile_bytes"]  # fmt: skip
 
 Block = tuple[int, int]
 
@@ -131,105 +133,184 @@ def build_columns(
     source: Source, class_order: ClassOrder, missing: str, n_jobs: int | None
 ) -> list[Columns]:
     """Group the columns that vary by kind; `missing` is the rule for missing values."""
-    assert isinstance(source, DenseSource | CSCSource | StreamedSource)
     column_sets: list[Columns] = []
     numeric = np.flatnonzero(source.kinds != CATEGORICAL)
     if len(numeric):
-        low, high, known = _find_extremes(source, n_jobs)
-        position = source.place if isinstance(source, DenseSource) else source.columns
-        varies = high[position[numeric]] > low[position[numeric]]
-        incomplete = known[position[numeric]] < source.n_rows
-        for features, rule in (
-            (numeric[varies & ~incomplete], None),
-            (numeric[varies & incomplete], missing),
-        ):
-            if len(features):
-                columns = position[features]
-                tiles = _Tiles(source, columns, low[columns], high[columns], class_order, n_jobs)
-                column_sets.append(NumberColumns(features, tiles, class_order, rule, n_jobs))
+        low, high, known = find_extremes(source, numeric, n_jobs)
+        varies, incomplete = high > low, known < source.n_rows
+        for chosen, rule in ((varies & ~incomplete, None), (varies & incomplete, missing)):
+            if chosen.any():
+                scaling = Scaling(numeric[chosen], class_order.rows, low[chosen], high[chosen])
+                tiles = _Tiles(source, scaling, n_jobs)
+                column_sets.append(NumberColumns(numeric[chosen], tiles, class_order, rule, n_jobs))
     categorical = np.flatnonzero(source.kinds == CATEGORICAL)
-    if len(categorical) and not isinstance(source, CSCSource):
-        nominal = categorical
-        if isinstance(source, StreamedSource):  # their codes are loaded: one byte a cell
-            source, nominal = source.view(categorical).copy_to_memory(), np.arange(len(categorical))
-        codes = CodeColumns(source, nominal, class_order, missing, n_jobs)
-        codes.features = (
-            categorical[codes.features] if nominal is not categorical else codes.features
-        )
-        if len(codes.features):
-            column_sets.append(codes)
+    if len(categorical):
+        codes = source.level_codes(categorical)  # those of a table on disk: one byte a cell
+        columns = CodeColumns(codes, categorical, class_order, missing, n_jobs)
+        if len(columns.features):
+            column_sets.append(columns)
     return column_sets
 
 
-def _find_extremes(
-    source: DenseSource | CSCSource | StreamedSource, n_jobs: int | None
+@question
+def find_extremes(
+    source: Any, numeric: IntArray, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the smallest value, the largest and their number, of every column of the storage."""
-    if isinstance(source, StreamedSource):
-        return _extremes_of_blocks(source)
-    width = (source.matrix if isinstance(source, CSCSource) else source.values).shape[1]
-    low, high, known = np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width, np.int64)
+    """Return the smallest value, the largest and their number, of columns of numbers."""
+    width = source.values.shape[1]
 
-    def scan_block(block: Block) -> None:
-        if isinstance(source, CSCSource):
-            data, starts = source.matrix.data, source.matrix.indptr
-            kernels.column_extremes_csc(data, starts, source.n_rows, *block, low, high, known)
-        elif source.feature_major:
-            kernels.column_extremes_by_column(source.values.T, *block, low, high, known)
+    def scan_block(block: Block, *out: AnyArray) -> None:
+        if source.feature_major:
+            kernels.column_extremes_by_column(source.values.T, *block, *out)
         else:
-            kernels.column_extremes(source.values, *block, low, high, known)
+            kernels.column_extremes(source.values, *block, *out)
 
-    run_blocks(scan_block, split(width, 1024), n_jobs)
-    return low, high, known
+    return _scan_extremes(scan_block, width, source.place[numeric], n_jobs)
 
 
-def _extremes_of_blocks(source: StreamedSource) -> tuple[FloatArray, FloatArray, IntArray]:
-    width = len(source.store.kinds)
-    low, high, known = np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width, np.int64)
+@find_extremes.answer(CSCSource)
+def _sparse_extremes(
+    source: CSCSource, numeric: IntArray, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Look at what is stored; other values are 0."""
+    matrix = source.matrix
+
+    def scan_block(block: Block, *out: AnyArray) -> None:
+        kernels.column_extremes_csc(matrix.data, matrix.indptr, source.n_rows, *block, *out)
+
+    return _scan_extremes(scan_block, matrix.shape[1], source.columns[numeric], n_jobs)
+
+
+@find_extremes.answer(StreamedSource)
+def _streamed_extremes(
+    source: StreamedSource, numeric: IntArray, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Look at block after block."""
+    p = source.n_features
+    out = np.full(p, np.inf), np.full(p, -np.inf), np.zeros(p, np.int64)
 
     def scan_part(part: DenseSource, selection: Any) -> None:
-        numeric = np.flatnonzero(part.kinds != CATEGORICAL)
-        columns = source.columns[selection][numeric]
-        for out, extremes in zip((low, high, known), _find_extremes(part, 1), strict=True):
-            out[columns] = extremes[part.place[numeric]]
+        numbers = np.flatnonzero(part.kinds != CATEGORICAL)
+        positions = np.arange(p)[selection][numbers]
+        for target, extremes in zip(out, find_extremes(part, numbers, 1), strict=True):
+            target[positions] = extremes
 
     source.without_scaling().each(scan_part)
-    return low, high, known
+    low, high, known = out
+    return low[numeric], high[numeric], known[numeric]
+
+
+def _scan_extremes(
+    scan_block: Callable[..., None], width: int, columns: IntArray, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Scan all columns of a matrix, and return the extremes of some."""
+    low, high, known = np.full(width, np.inf), np.full(width, -np.inf), np.zeros(width, np.int64)
+    run_blocks(lambda block: scan_block(block, low, high, known), split(width, 1024), n_jobs)
+    return low[columns], high[columns], known[columns]
 
 
 # ---- numbers --------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Scaling:
+    """Columns of numbers, the order of their rows, and the values that become 0 and 1."""
+
+    features: IntArray
+    rows: IntArray
+    low: FloatArray
+    high: FloatArray
+
+    def part(self, block: Block) -> "Scaling":
+        """Return that of a range of the columns."""
+        low, high = block
+        return Scaling(self.features[low:high], self.rows, self.low[low:high], self.high[low:high])
+
+    @property
+    def span(self) -> FloatArray:
+        """The length that becomes 1."""
+        return self.high - self.low
+
+
+Tile = tuple[Block, FloatArray]
+
+
+@question
+def tile_bytes(source: Source) -> int:
+    """Return the bytes of tiles that are kept at a time."""
+    return CACHE_BYTES
+
+
+@tile_bytes.answer(CSCSource)
+def _sparse_tile_bytes(source: CSCSource) -> int:
+    """Return less: what is sparse is not made dense at once."""
+    return SPARSE_BYTES
+
+
+@tile_bytes.answer(StreamedSource)
+def _streamed_tile_bytes(source: StreamedSource) -> int:
+    """Return no more than a share of the memory budget."""
+    return min(CACHE_BYTES, source.memory // 4)
+
+
+@question
+def fill_tiles(source: Any, scaling: Scaling, tiles: list[Tile], n_jobs: int | None) -> None:
+    """Fill tiles with the scaled values of their columns."""
+    _fill_dense([(source, scaling.part(block), tile) for block, tile in tiles], n_jobs)
+
+
+@fill_tiles.answer(StreamedSource)
+def _fill_streamed(
+    source: StreamedSource, scaling: Scaling, tiles: list[Tile], n_jobs: int | None
+) -> None:
+    """Read the columns of each tile, and fill it from those in memory."""
+    for block, tile in tiles:
+        scaled = scaling.part(block)
+        part = source.take_store_columns(source.columns[scaled.features])
+        in_part = replace(scaled, features=np.arange(len(scaled.features)))
+        _fill_dense([(part, in_part, tile)], n_jobs)
+
+
+@fill_tiles.answer(CSCSource)
+def _fill_sparse(
+    source: CSCSource, scaling: Scaling, tiles: list[Tile], n_jobs: int | None
+) -> None:
+    """Make the columns of a tile dense: those of a sparse matrix are read whole."""
+
+    def fill_tile(tile: Tile) -> None:
+        scaled, values = scaling.part(tile[0]), tile[1]
+        out = values[: source.n_rows, : len(scaled.features)]
+        dense = source.matrix[:, source.columns[scaled.features]].toarray()
+        np.subtract(dense[scaled.rows], scaled.low, out=out)
+        out /= scaled.span
+
+    run_blocks(fill_tile, tiles, n_jobs)
+
+
+def _fill_dense(parts: list[tuple[DenseSource, Scaling, FloatArray]], n_jobs: int | None) -> None:
+    """Fill tiles from columns in memory, by ranges of rows."""
+
+    def fill_rows(task: tuple[DenseSource, Scaling, FloatArray, Block]) -> None:
+        source, scaling, tile, rows = task
+        read = kernels.tile_from_columns if source.feature_major else kernels.tile_from_rows
+        values = source.values.T if source.feature_major else source.values
+        table_rows, columns = scaling.rows[slice(*rows)], source.place[scaling.features]
+        out = tile[slice(*rows), : len(columns)]
+        read(values, table_rows, columns, scaling.low, scaling.span, out)
+
+    tasks = [(*part, rows) for part in parts for rows in split(part[0].n_rows, 1024)]
+    run_blocks(fill_rows, tasks, n_jobs)
+
+
 class _Tiles:
     """Columns scaled to 0..1: tiles of all rows by up to `TILE_COLUMNS`, padded with zeros."""
 
-    n_jobs: int | None
-    rows: IntArray
-    span: FloatArray
-    low: FloatArray
-    columns: IntArray
-    source: DenseSource | CSCSource | StreamedSource
+    def __init__(self, source: Source, scaling: Scaling, n_jobs: int | None) -> None:
+        self.source, self.scaling, self.n_jobs = source, scaling, n_jobs
+        blocks = split(len(scaling.features), TILE_COLUMNS)
+        at_once = max(1, tile_bytes(source) // (8 * source.n_rows * TILE_COLUMNS))
+        self.groups: list[list[Block]] = [blocks[a:b] for a, b in split(len(blocks), at_once)]
+        self.cache: list[Tile] | None = None
 
-    def __init__(
-        self,
-        source: DenseSource | CSCSource | StreamedSource,
-        columns: IntArray,
-        low: FloatArray,
-        high: FloatArray,
-        class_order: ClassOrder,
-        n_jobs: int | None,
-    ) -> None:
-        self.source, self.columns, self.low, self.span = source, columns, low, high - low
-        self.rows, self.n_jobs = class_order.rows, n_jobs
-        blocks = split(len(columns), TILE_COLUMNS)
-        memory_budget = SPARSE_BYTES if isinstance(source, CSCSource) else CACHE_BYTES
-        if isinstance(source, StreamedSource):
-            memory_budget = min(memory_budget, source.memory // 4)
-        at_once = max(1, memory_budget // (8 * source.n_rows * TILE_COLUMNS))
-        self.groups: list[list[tuple[int, int]]] = [
-            blocks[a:b] for a, b in split(len(blocks), at_once)
-        ]
-        self.cache: list[tuple[Block, FloatArray]] | None = None
-
-    def __iter__(self) -> Iterator[list[tuple[Block, FloatArray]]]:
+    def __iter__(self) -> Iterator[list[Tile]]:
         """Yield blocks of columns with their tiles, as many at a time as memory allows."""
         for group in self.groups:
             tiles = self.cache or self._load(group)
@@ -237,53 +318,11 @@ class _Tiles:
                 self.cache = tiles
             yield tiles
 
-    def _load(self, blocks: list[Block]) -> list[tuple[Block, FloatArray]]:
-        n = self.source.n_rows
-        shape = [(round_up(n, 4), round_up(high - low, 8)) for low, high in blocks]
-        tiles = [(block, np.zeros(size)) for block, size in zip(blocks, shape, strict=True)]
-        if isinstance(self.source, StreamedSource):
-            for block, tile in tiles:
-                self._stream(block, tile)
-            return tiles
-
-        def fill_tile(task: tuple[int, Block]) -> None:
-            k, (begin, end) = task
-            (low, high), tile = tiles[k]
-            self._read(slice(begin, end), slice(low, high), tile[begin:end, : high - low])
-
-        # columns of a sparse matrix are read whole
-        at_once = n if isinstance(self.source, CSCSource) else 1024
-        run_blocks(
-            fill_tile, [(k, b) for k in range(len(tiles)) for b in split(n, at_once)], self.n_jobs
-        )
+    def _load(self, blocks: list[Block]) -> list[Tile]:
+        n = round_up(self.source.n_rows, 4)
+        tiles = [((low, high), np.zeros((n, round_up(high - low, 8)))) for low, high in blocks]
+        fill_tiles(self.source, self.scaling, tiles, self.n_jobs)
         return tiles
-
-    def _stream(self, block: Block, tile: FloatArray) -> None:
-        """Fill a tile from a table on disk."""
-        assert isinstance(self.source, StreamedSource)
-        low, high = block
-        part = self.source.take_store_columns(self.columns[low:high])
-        columns, scaling = part.place, (self.low[low:high], self.span[low:high])
-        read = kernels.tile_from_columns if part.feature_major else kernels.tile_from_rows
-        values = part.values.T if part.feature_major else part.values
-
-        def fill_rows(rows: Block) -> None:
-            table_rows = self.rows[slice(*rows)]
-            read(values, table_rows, columns, *scaling, tile[slice(*rows), : high - low])
-
-        run_blocks(fill_rows, split(self.source.n_rows, 1024), self.n_jobs)
-
-    def _read(self, rows: slice, part: slice, out: FloatArray) -> None:
-        table_rows, columns = self.rows[rows], self.columns[part]
-        low, span = self.low[part], self.span[part]
-        assert not isinstance(self.source, StreamedSource)
-        if isinstance(self.source, CSCSource):
-            np.subtract(self.source.matrix[:, columns].toarray()[table_rows], low, out=out)
-            out /= span
-        elif self.source.feature_major:
-            kernels.tile_from_columns(self.source.values.T, table_rows, columns, low, span, out)
-        else:
-            kernels.tile_from_rows(self.source.values, table_rows, columns, low, span, out)
 
 
 class NumberColumns(Columns):
@@ -388,14 +427,14 @@ class CodeColumns(Columns):
 
     def __init__(
         self,
-        source: DenseSource,
+        codes: AnyArray,
         features: IntArray,
         class_order: ClassOrder,
         missing: str,
         n_jobs: int | None,
     ) -> None:
         self.codes, self.class_order, self.missing, self.n_jobs = (
-            source.codes,
+            codes,
             class_order,
             missing,
             n_jobs,
@@ -407,11 +446,10 @@ class CodeColumns(Columns):
             split(width, CODE_COLUMNS),
             n_jobs,
         )
-        place = source.place[features]
-        varies = levels[place] > 1
+        varying = np.flatnonzero(levels > 1)
         # columns of one word need similar numbers of bits
-        order = np.argsort(most[place[varies]], kind="stable")
-        self.features, self.place = features[varies][order], place[varies][order]
+        self.place = varying[np.argsort(most[varying], kind="stable")]
+        self.features = features[self.place]
         self.most, self.levels, self.n_missing = most, levels, missing_counts
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.typing import IntArray
+from featly.core.relief import relief
 from featly.core.relief.relief import GRID, Near, Nearest, NearestOfAll, Rule, Weights
 from featly.core.relief.relief_columns import ClassOrder
 from featly.core.relief.relief_kernels_cuda import COLUMNS, PAIRS, RULES
@@ -35,6 +36,8 @@ MOST_PARTS = 64  # ... so many parts
 MOST_ROWS = 65535  # of a grid
 
 
+@relief.relief_weights.answer(CudaSource)
+@relief.relief_weights.answer(StreamedCudaSource)
 def relief_weights(
     source: Source,
     y: IntArray,

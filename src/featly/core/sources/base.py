@@ -8,13 +8,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
-from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.parallel import n_threads, run_blocks, split
+from featly.core.runtime.question import MEMORY
 
 __all__ = [
     "Comoments",
@@ -133,8 +134,8 @@ class Source(ABC):
     memory : int or None
         Bytes that blocks of columns may take, where they are read when asked for; None for a table
         in memory.
-    on_device : bool
-        Whether it is a user's array on a GPU.
+    lies : {"memory", "disk", "gpu"}
+        Where answers are computed, see :mod:`featly.core.runtime.question`.
     """
 
     n_rows: int
@@ -142,7 +143,7 @@ class Source(ABC):
     kinds: ByteArray
     n_jobs: int | None
     memory: int | None = None
-    on_device: bool = False
+    lies: ClassVar[str] = MEMORY
 
     @property
     def n_atoms(self) -> int:
@@ -187,6 +188,10 @@ class Source(ABC):
     @abstractmethod
     def view(self, features: IntArray) -> "Source":
         """Return only these features, in this order, without copying a value."""
+
+    def n_at_once(self, n_jobs: int | None) -> int:
+        """Return how many computations may share the table at a time: as many as threads."""
+        return n_threads(n_jobs)
 
     def with_jobs(self, n_jobs: int | None) -> "Source":
         """Return the same columns, read by so many threads."""

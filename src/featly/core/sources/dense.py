@@ -119,8 +119,11 @@ class DenseSource(Source):
         return any_infinite(self.values.ravel(order="K"), n_jobs)  # a view, in memory's order
 
     def level_codes(self, features: IntArray) -> AnyArray:
-        """Return the codes of categorical features, copied."""
-        codes: AnyArray = self.codes[self.place[features]]
+        """Return the codes of categorical features: shared where they lie in this order."""
+        rows = self.place[features]
+        if len(rows) and bool((np.diff(rows) == 1).all()):
+            return self.codes[rows[0] : rows[-1] + 1]
+        codes: AnyArray = self.codes[rows]
         return codes
 
     @property

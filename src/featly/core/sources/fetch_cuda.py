@@ -6,12 +6,13 @@ import numpy as np
 
 from featly.basics.typing import IntArray
 from featly.core.runtime.device_cuda import to_host, xp
-from featly.core.sources import DenseSource, Source, StreamedSource
+from featly.core.sources import DenseSource, Source, StreamedSource, questions
 from featly.core.sources.source_cuda import CudaSource
 
 __all__ = ["fetch_to_host"]
 
 
+@questions.fetch_to_host.answer(CudaSource)
 def fetch_to_host(source: CudaSource, memory: int, *, integers: bool = False) -> Source:
     """Fetch the numbers of a source to the host: copied where they fit, else a block at a time.
 

@@ -9,7 +9,7 @@ import functools
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime import device_cuda
 from featly.core.runtime.parallel import n_threads, run_blocks, split
+from featly.core.runtime.question import GPU
 from featly.core.sources import Comoments, DenseSource, Moments, Source, StreamedSource, linear_cuda
 from featly.core.sources.moments_cuda import column_layout, compute_moments
 
@@ -72,6 +73,8 @@ class CudaSource(Source):
     n_jobs : int, optional
         Threads; None means all cores. The result does not depend on it.
         The device does not use it; it is passed on to computations on the host.
+    host_memory : int, optional
+        Bytes of the host that its columns may take there; a quarter of what is free by default.
     """
 
     scale: Any
@@ -79,13 +82,14 @@ class CudaSource(Source):
     n_jobs: int | None
     n_features: int
     n_rows: int
-    on_device = True
+    lies: ClassVar[str] = GPU
 
     def __init__(
         self,
         values: Any,
         kinds: ByteArray | None = None,
         n_jobs: int | None = None,
+        host_memory: int | None = None,
     ) -> None:
         xp = device_cuda.xp()
         if not (values.flags.c_contiguous or values.flags.f_contiguous):
@@ -96,9 +100,14 @@ class CudaSource(Source):
         self.n_rows, width = values.shape
         self.kinds: Any | ByteArray = np.full(width, CONTINUOUS) if kinds is None else kinds
         self.n_features, self.n_jobs = len(self.kinds), n_jobs
+        self.host_memory = host_memory
         self.place: IntArray | None = None  # where each feature lies; None where all lie in order
         # these belong to the table, on the device, so that views need no copy of them
         self.center, self.scale = xp.zeros(width), xp.ones(width)
+
+    def n_at_once(self, n_jobs: int | None) -> int:
+        """Return 1: a device computes one at a time."""
+        return 1
 
     # ---- the storage ------------------------------------------------------------------------
     @property
@@ -144,7 +153,8 @@ class CudaSource(Source):
                 values = xp.take(self.values.T, row_index, axis=1).T
             else:
                 values = xp.take(self.values, row_index, axis=0)
-        whole = CudaSource(values, np.full(values.shape[1], CONTINUOUS), n_jobs)
+        kinds = np.full(values.shape[1], CONTINUOUS)
+        whole = CudaSource(values, kinds, n_jobs, self.host_memory)
         return whole._with(n_features=self.n_features, kinds=self.kinds, place=self.place)
 
     def scaled(self, center: FloatArray, scale: FloatArray) -> "CudaSource":
@@ -268,12 +278,17 @@ class StreamedCudaSource(Source):
     n_rows: int
     capacity: int
     host: DenseSource | StreamedSource
+    lies: ClassVar[str] = GPU
 
     def __init__(self, host: DenseSource | StreamedSource, capacity: int) -> None:
         self.host, self.capacity = host, capacity
         self.n_rows, self.n_features = host.n_rows, host.n_features
         self.kinds, self.n_jobs = host.kinds, host.n_jobs
         self.center, self.scale = np.zeros(self.n_features), np.ones(self.n_features)
+
+    def n_at_once(self, n_jobs: int | None) -> int:
+        """Return 1: a device computes one at a time."""
+        return 1
 
     # ---- the storage ------------------------------------------------------------------------
     @property

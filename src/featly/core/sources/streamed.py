@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.resources import format_bytes
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.parallel import POOL, n_threads, run_blocks
+from featly.core.runtime.question import DISK
 from featly.core.sources.base import Comoments, Moments, Source
 from featly.core.sources.dense import DenseSource
 
@@ -187,6 +188,7 @@ class StreamedSource(Source):
     n_jobs: int | None
     memory: int
     store: ColumnStore
+    lies: ClassVar[str] = DISK
 
     def __init__(self, store: ColumnStore, memory: int, n_jobs: int | None = None) -> None:
         self.store, self.memory, self.n_jobs = store, memory, n_jobs

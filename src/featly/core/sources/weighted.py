@@ -17,6 +17,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
+from featly.core.runtime.question import question
 from featly.core.sources.base import Comoments, Moments, Source
 
 __all__ = ["weighted_comoments", "weighted_level_counts", "weighted_moments"]
@@ -24,6 +25,7 @@ __all__ = ["weighted_comoments", "weighted_level_counts", "weighted_moments"]
 # mypy: disable-error-code="no-untyped-def"
 
 
+@question
 def weighted_moments(
     source: Source, weights: FloatArray, groups: IntArray | None = None, n_groups: int = 1
 ) -> Moments:

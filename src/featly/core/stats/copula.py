@@ -41,6 +41,7 @@ from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks, split
+from featly.core.runtime.question import question
 from featly.core.sources import Source
 
 __all__ = ["RankedColumns", "class_dependence", "code_columns", "coded_bytes", "dependence"]
@@ -102,6 +103,7 @@ def coded_bytes(source: Source) -> int:
     return source.n_features * source.n_rows * np.dtype(_code_type(source.n_rows)).itemsize
 
 
+@question
 def class_dependence(
     source: Source, y: IntArray, n_classes: int, n_jobs: int | None = None
 ) -> FloatArray:

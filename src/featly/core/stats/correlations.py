@@ -19,7 +19,7 @@ from featly.core.runtime.parallel import run_blocks
 from featly.core.runtime.question import question
 from featly.core.sources import DenseSource, Moments, Source, StreamedSource
 
-__all__ = ["Correlations", "mid_ranks"]
+__all__ = ["Correlations", "correlations", "mid_ranks"]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -95,6 +95,12 @@ class Correlations:
             redundancy[self._incomplete] = self._filled_source.forms(v)
         np.rint(np.sqrt(redundancy) * GRID, out=redundancy)
         redundancy /= GRID
+
+
+@question
+def correlations(source: Source, moments: Moments, relevance: FloatArray) -> Correlations:
+    """Return the correlations of every column with a chosen one; see :class:`Correlations`."""
+    return Correlations(source, moments, relevance)
 
 
 @question

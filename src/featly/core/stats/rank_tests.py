@@ -15,6 +15,7 @@ import numpy as np
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.runtime.jit import kernel
 from featly.core.runtime.parallel import run_blocks
+from featly.core.runtime.question import question
 from featly.core.sources import Source
 
 __all__ = ["kruskal_wallis"]
@@ -22,6 +23,7 @@ __all__ = ["kruskal_wallis"]
 # mypy: disable-error-code="no-untyped-def"
 
 
+@question(gpu=True)
 def kruskal_wallis(
     source: Source, y: IntArray, n_classes: int, n_jobs: int | None = None
 ) -> tuple[FloatArray, FloatArray]:

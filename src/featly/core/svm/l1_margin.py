@@ -34,6 +34,7 @@ from scipy.optimize import linprog
 
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import BoolArray, FloatArray, IntArray
+from featly.core.runtime.question import question
 from featly.core.sources.base import Source
 from featly.core.svm.dual import middle_bias
 
@@ -96,6 +97,7 @@ class L1Machine:
     n_columns: int
 
 
+@question
 def l1_margin(
     source: Source, y: FloatArray, C: FloatArray, start: IntArray | None = None
 ) -> L1Machine:
