@@ -282,9 +282,9 @@ GROUPS = {
                  difference),
         Sentence("the figure “with the size for each split chosen on the others”, less the true "
                  "rate", "0", "reports", "nested less true", ALL, difference),
-        Sentence("an interval without width: the model answers one class for every row, and the "
-                 "page does not say so", "never", "reports", "interval has no width", ALL,
-                 share_and_most),
+        Sentence("an interval without width: all splits gave one rate, mostly since the model "
+                 "answers one class for every row, and the page does not say so", "never",
+                 "reports", "interval has no width", ALL, share_and_most),
         Sentence("width of the interval", "as narrow as coverage allows",
                  "reports", "width", ALL, mean),
         Sentence("a table gets an interval", OFTEN, "reports", "interval given"),
