@@ -15,6 +15,7 @@ from featly.measures.sizes import CURVE_RULES, SIZE_RULES
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from calibration_pages import write_how_often_wrong  # noqa: E402
 from markdown_tables import table  # noqa: E402
 from method_pages import give_pages, write_list, write_methods  # noqa: E402
 from scale_pages import write_scale  # noqa: E402
@@ -139,6 +140,6 @@ def setup(app):
     app.connect("html-page-context", shorten_sidebar, priority=400)  # before the theme's
     app.connect("autodoc-process-signature", tidy_signature)
     app.connect("config-inited", give_pages)
-    for write in (write_methods, write_names, write_reproduced, write_scale):
+    for write in (write_methods, write_names, write_reproduced, write_scale, write_how_often_wrong):
         app.connect("builder-inited", write)
     return {"parallel_read_safe": True}

@@ -36,11 +36,9 @@ def study_pages(folder, figures=(), about=None):
     `about` is the folder of the studies, whose first words say how they were made.
     """
     pages = {}
-    for path in sorted(Path(folder).glob("*.json")):
-        words = (
-            _study_description(Path(about) / f"{path.stem.replace('-', '_')}.py") if about else ""
-        )
-        pages[path.stem] = _study(path.stem, json.loads(path.read_text("utf-8")), figures, words)
+    for name, result in _with_verdicts(folder):
+        words = _study_description(Path(about) / f"{name.replace('-', '_')}.py") if about else ""
+        pages[name] = _study(name, result, figures, words)
     return pages
 
 
@@ -72,10 +70,16 @@ def totals(folder):
 
 
 def _results(folder, own=False):
-    """Yield the committed results of a folder by name: of published claims, or of our own."""
+    """Return the committed results of a folder by name: of published claims, or of our own."""
+    return ((name, result) for name, result in _with_verdicts(folder) if (name in OWN) == own)
+
+
+def _with_verdicts(folder):
+    """Yield results by name; those of a study without claims have pages of their own."""
     for path in sorted(Path(folder).glob("*.json")):
-        if (path.stem in OWN) == own:
-            yield path.stem, json.loads(path.read_text("utf-8"))
+        result = json.loads(path.read_text("utf-8"))
+        if "counts" in result:
+            yield path.stem, result
 
 
 def _study_description(file):
