@@ -142,8 +142,10 @@ def corrected_v(table: FloatArray) -> float:
 
     Examples
     --------
-    >>> round(corrected_v(np.array([[18.0, 2.0], [2.0, 18.0]])), 3), corrected_v(np.full((2, 2), 10.0))
-    (0.794, 0.0)
+    >>> round(corrected_v(np.array([[18.0, 2.0], [2.0, 18.0]])), 3)
+    0.794
+    >>> corrected_v(np.full((2, 2), 10.0))
+    0.0
     """
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     n, (r, c) = table.sum(), table.shape

@@ -70,7 +70,7 @@ def find_identifiers(rows: Rows) -> Identifiers:
         for f, column in zip(rows.numeric, rows.numbers.T, strict=True)
         if numbers_rows(column[~np.isnan(column)])
     ]
-    texts, free, dates, many = [], [], [], []
+    texts, free, dates, many = list[str](), list[str](), list[str](), list[str]()
     for f, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
         known = codes[codes > 0]
         counts = np.bincount(known, minlength=len(levels) + 1)[1:]

@@ -148,7 +148,7 @@ def missing_share(values: FloatArray, y: IntArray, n_classes: int) -> float:
         part = np.searchsorted(distinct, known)
     by_value = _excess_deviance(part, y[~is_missing], n_classes)
     total = by_missing + by_value
-    return by_missing / total if total > 0 else 0.0
+    return float(by_missing / total) if total > 0 else 0.0
 
 
 def _excess_deviance(levels: IntArray, y: IntArray, n_classes: int) -> float:

@@ -170,7 +170,7 @@ def area_error(area: FloatArray, n0: IntArray, n1: IntArray) -> FloatArray:
     """Return the standard error of an area by Hanley and McNeil."""
     first, second = area / (2 - area), 2 * area**2 / (1 + area)
     variance = area * (1 - area) + (n1 - 1) * (first - area**2) + (n0 - 1) * (second - area**2)
-    return np.sqrt(np.maximum(variance, 0.0) / (n0 * n1))
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0) / (n0 * n1)))
 
 
 def balanced_accuracy(codes: IntArray, y: IntArray) -> float:

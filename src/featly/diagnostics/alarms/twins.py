@@ -201,7 +201,8 @@ class _Cells:
 
     @property
     def n_columns(self) -> int:
-        return self.scores.shape[1] + self.codes.shape[1]
+        """Columns that are compared."""
+        return int(self.scores.shape[1] + self.codes.shape[1])
 
     def encode(self) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return rows x encoded columns, and rows x columns: squared lengths, and what is known.
