@@ -162,4 +162,4 @@ def _excess_deviance(levels: IntArray, y: IntArray, n_classes: int) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         deviance = 2 * np.where(table > 0, table * np.log(table / expected), 0.0).sum()
     freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
-    return max(float(deviance) - freedom, 0.0)
+    return max(float(deviance) - float(freedom), 0.0)
