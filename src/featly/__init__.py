@@ -31,6 +31,9 @@ _MODULES = {
     "report": "featly.reports",
     "Redundancy": "featly.diagnostics.redundancy_result",
     "redundancy": "featly.diagnostics.redundancy",
+    "check_table": "featly.diagnostics.alarms",
+    "Finding": "featly.diagnostics.alarms",
+    "Findings": "featly.diagnostics.alarms",
     **dict.fromkeys(
         (
             "plot_column",

@@ -60,6 +60,9 @@ class Schema:
     target_kind : {"classes", "numbers", "survival"}, optional
         What the target is, where its values do not say: more than 20 different whole numbers may
         be classes or numbers.
+    known_before : sequence of columns
+        Sound predictors: known before the outcome, and no record of how or where rows were
+        collected. :func:`featly.check_table` asks no question about them.
 
     Examples
     --------
@@ -85,9 +88,10 @@ class Schema:
     column_groups: Mapping[str, Sequence[Name]] = field(default_factory=dict)
     target_kind: str | None = None
     trade_off: float = 0.0
+    known_before: Sequence[Name] = ()
 
     def __post_init__(self) -> None:
-        for part in ("categorical", "continuous", "keep"):
+        for part in ("categorical", "continuous", "keep", "known_before"):
             self._check_columns(part, getattr(self, part))
         if isinstance(self.ordinal, Mapping):
             self._check_columns("ordinal", self.ordinal)
@@ -320,6 +324,7 @@ class Schema:
                     raise SchemaError(f"{names[column]!r} cannot be {kind_of[column]} and {word}")
                 kind_of[column] = word
                 kinds[column] = code
+        find_all("known_before", self.known_before)  # an unknown name is an error
         levels = {}
         if isinstance(self.ordinal, Mapping):
             levels = {find("ordinal", name): list(order) for name, order in self.ordinal.items()}
@@ -340,7 +345,10 @@ class Schema:
 
     def _all_names(self) -> set[str]:
         """Return the names of columns in any part."""
-        parts = (self.categorical, self.ordinal, self.continuous, self.keep, self.prior, self.costs)
+        parts = (
+            self.categorical, self.ordinal, self.continuous, self.keep, self.prior, self.costs,
+            self.known_before,
+        )  # fmt: skip
         all_parts: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
         return {name for part in all_parts for name in part if isinstance(name, str)}
 

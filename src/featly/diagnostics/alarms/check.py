@@ -1,0 +1,365 @@
+"""All alarms, questions and notes about one table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from featly.basics.typing import FloatArray, IntArray
+from featly.diagnostics.alarms.batches import (
+    Batch,
+    find_batches,
+    group_rows,
+    lag_correlation,
+)
+from featly.diagnostics.alarms.finding import Finding, Findings, join_names
+from featly.diagnostics.alarms.identifiers import (
+    IdentifierGroups,
+    Identifiers,
+    find_groups,
+    find_identifiers,
+)
+from featly.diagnostics.alarms.missing import find_missing_that_tells
+from featly.diagnostics.alarms.separation import find_separator, find_timers, is_late_name
+from featly.diagnostics.alarms.twins import Twins, find_twins, normal_scores
+from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
+from featly.problem.target import Classes, Target, read_target
+from featly.table.schema import Schema
+
+__all__ = ["check_rows", "check_table"]
+
+FEW_IN_CLASS = 5
+COPY_SHARE = 0.2  # of the rows: a copy of the classes has fewer levels
+LAG, LAG_LEVEL = 0.2, 0.01
+MOST_CELLS, LEAST_DRAWN = 5_000_000, 300  # questions and notes are asked of a sample of rows
+
+
+def check_table(
+    X: Any,
+    y: Any = None,
+    *,
+    schema: Schema | dict[str, Any] | None = None,
+    has_row_groups: bool = False,
+    random_state: int = 0,
+) -> Findings:
+    """Look for what would make results too good, before they are believed.
+
+    **Alarms**: rows that are alike in nearly everything, columns that number the rows, missing
+    values that tell the class, a column that is a copy of the class. **Questions**: a column that
+    nearly separates the classes, a time until the event, a site or batch that goes with the class;
+    a good predictor can look the same, so only a person can answer. **Notes**: small classes, order
+    of the rows, free text, dates. The rules and how often each is wrong are in
+    :doc:`/guide/alarms`.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix of shape (n_rows, n_features)
+    y : sequence of shape (n_rows,) or None
+        The target. Without it, only what needs none is looked for.
+    schema : Schema, dict or None, default=None
+        What is known about the columns, see :class:`featly.Schema`.
+        No question is asked about the columns of `known_before`.
+    has_row_groups : bool, default=False
+        Whether groups of rows are stated, so that rows that are alike are no alarm.
+    random_state : int, default=0
+        Seed of the random numbers.
+        They draw rows and columns of large tables, and shuffle.
+
+    Returns
+    -------
+    Findings
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly import check_table
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 8))
+    >>> twice, y = np.concatenate([X, X]), np.tile(rng.integers(0, 2, 40), 2)
+    >>> print(check_table(twice, y)[0].text)
+    80 of 80 rows are equal to another row, such as rows 0 and 40...
+    """
+    check_count("random_state", random_state, 0)
+    rows = read_rows(X, schema)
+    stated = Schema.of(schema)
+    kind = stated.target_kind
+    known_before = [
+        rows.names[name] if isinstance(name, int) else name for name in stated.known_before
+    ]
+    target = (
+        None
+        if y is None
+        else read_target(
+            y, rows.n_rows, "check_table", targets=("classes", "numbers", "survival"), kind=kind
+        )
+    )
+    return check_rows(
+        rows,
+        target,
+        known_before=known_before,
+        has_row_groups=has_row_groups,
+        random_state=random_state,
+    )
+
+
+def check_rows(
+    rows: Rows,
+    target: Target | None,
+    *,
+    known_before: Sequence[str] = (),
+    has_row_groups: bool = False,
+    random_state: int = 0,
+) -> Findings:
+    """Look for the same in a table that was read; see :func:`check_table`."""
+    known = tuple(known_before)
+    identifiers = find_identifiers(rows)
+    who = [*identifiers.numbers, *identifiers.texts, *identifiers.free, *identifiers.dates]
+    who = [name for name in who if name not in known]
+    apart = set(who) | set(identifiers.many_levels)
+    columns = np.array([name not in apart for name in rows.names], np.bool_)
+    plain = rows.take_columns(columns)
+    findings = _about_twins(find_twins(plain, random_state=random_state), has_row_groups)
+    findings += _about_identifiers(identifiers, who)
+    findings += _about_groups(rows, plain, who, has_row_groups, random_state)
+    if isinstance(target, Classes):
+        findings += _about_classes(rows, plain, target, known, random_state)
+    return Findings.from_list(findings)
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+def _about_twins(twins: Twins, has_row_groups: bool) -> list[Finding]:
+    if not len(twins.pairs):
+        if twins.equal_share < 0.2:
+            return []
+        text = f"{twins.equal_share:.0%} of the rows have an equal row, as tables of few values do."
+        return [Finding("note", "equal rows", text)]
+    first, second = twins.pairs[0].tolist()
+    alike = np.unique(twins.pairs)
+    if twins.n_queries < twins.n_rows:
+        share = f"{twins.share:.0%} of {twins.n_queries} rows drawn from {twins.n_rows}"
+        subject = f"{share} are"
+    else:
+        subject = f"{len(alike)} of {twins.n_rows} rows are"
+    how = "equal to" if len(twins.copies) == len(twins.pairs) else "alike in nearly everything with"
+    text = f"{subject} {how} another row, such as rows {first} and {second}."
+    rows = tuple(alike.tolist())
+    if has_row_groups:
+        return [Finding("note", "twins", text, rows=rows)]
+    if not twins.is_alarm:
+        return [Finding("note", "twins", text, "Are they one patient?", rows=rows)]
+    text += (
+        " If one patient is there twice, results are too good: a row is predicted by its own twin."
+    )
+    remedy = "Keep such rows together with {}, or keep one of each with {}."
+    options = (("row_groups", "auto"), ("drop_twins", ""))
+    return [Finding("alarm", "twins", text, remedy, options, rows=rows)]
+
+
+def _about_groups(
+    rows: Rows, plain: Rows, who: Sequence[str], has_row_groups: bool, random_state: int
+) -> list[Finding]:
+    """Look for groups of rows in the parts of identifiers."""
+    if has_row_groups or not who or rows.n_rows > 20_000:
+        return []
+    cells = np.nan_to_num(normal_scores(plain.numbers), nan=0.0)
+    if not cells.shape[1]:
+        return []
+    findings = []
+    for f, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
+        name = rows.names[f]
+        if name not in who:
+            continue
+        texts = np.array(["", *map(str, levels)], dtype=object)[codes]
+        groups = find_groups(texts.tolist(), name, cells, random_state)
+        if groups is not None:
+            findings.append(_about_group(groups))
+    return findings
+
+
+def _about_group(groups: IdentifierGroups) -> Finding:
+    text = (
+        f"The parts of {groups.column!r} make {groups.n_groups} groups of rows, such as "
+        f"{groups.example!r}, and rows of one group are more alike than others. If a group is one "
+        "patient, results are too good: a row is predicted by others of its patient."
+    )
+    rows = np.flatnonzero(np.bincount(groups.labels)[groups.labels] > 1)
+    remedy = "Put those parts into a column of their own and name it with {}."
+    options = (("row_groups", "COLUMN"),)
+    return Finding(
+        "alarm", "groups in an identifier", text, remedy, options, (groups.column,),
+        tuple(rows.tolist()),
+    )  # fmt: skip
+
+
+# ---- columns -------------------------------------------------------------------------------------
+def _about_identifiers(identifiers: Identifiers, who: Sequence[str]) -> list[Finding]:
+    findings = []
+    words = (
+        ("numbers", "numbers the rows", "number the rows"),
+        ("texts", "names the rows: at least half of its values are different",
+         "name the rows: at least half of their values are different"),
+        ("free", "holds free text", "hold free text"),
+        ("dates", "holds dates", "hold dates"),
+    )  # fmt: skip
+    for part, one, several in words:
+        names = tuple(name for name in getattr(identifiers, part) if name in who)
+        if not names:
+            continue
+        text = f"{join_names(names)} {one if len(names) == 1 else several}."
+        if part in ("numbers", "texts"):
+            text += " Such a column tells who a row is, not how it is."
+            remedy = "Leave it out with {}."
+            findings.append(
+                Finding("alarm", "identifier", text, remedy, (("drop", names[0]),), names)
+            )
+        elif part == "dates":
+            remedy = "Turn it into a number, such as days since an event, or leave it out with {}."
+            findings.append(Finding("note", "dates", text, remedy, (("drop", names[0]),), names))
+        else:
+            remedy = "Leave it out with {}."
+            findings.append(Finding("note", "text", text, remedy, (("drop", names[0]),), names))
+    if identifiers.many_levels:
+        names = tuple(identifiers.many_levels)
+        verb = "has" if len(names) == 1 else "have"
+        text = f"{join_names(names)} {verb} more levels than a fifth of the rows."
+        remedy = "Is it a number that repeats, such as of a patient? Then name it with {}."
+        findings.append(
+            Finding("question", "many levels", text, remedy, (("row_groups", names[0]),), names)
+        )
+    return findings
+
+
+def _about_classes(
+    rows: Rows, plain: Rows, target: Classes, known: tuple[str, ...], random_state: int
+) -> list[Finding]:
+    """Look for columns that tell the class too well, and for small classes."""
+    y, labels = target.codes, [str(label) for label in target.labels]
+    rng = np.random.default_rng(random_state)
+    drawn = draw_stratified(y, max(LEAST_DRAWN, MOST_CELLS // max(plain.n_columns, 1)), rng)
+    sample, codes = (plain, y) if len(drawn) == len(y) else (plain.take_rows(drawn), y[drawn])
+    groupings = [
+        (f, groups) for f, groups in group_rows(sample, 30) if sample.names[f] not in known
+    ]
+    findings = _about_copies(sample, codes, len(labels), groupings)
+    copies = {name for finding in findings for name in finding.columns}
+    findings += _about_missing(rows, y, labels)
+    if len(labels) == 2:
+        findings += _about_separators(sample, codes, known, copies)
+    for batch in find_batches(sample, codes, len(labels), groupings, random_state=random_state):
+        if batch.name not in copies:
+            findings.append(_about_batch(batch))
+    findings += _about_order(sample.numbers, codes, random_state)
+    counts = np.bincount(y, minlength=len(labels))
+    few = [f"{label!r} ({n} rows)" for label, n in zip(labels, counts, strict=True) if n < 5]
+    if few:
+        text = f"Classes with fewer than {FEW_IN_CLASS} rows: {', '.join(few[:3])}."
+        remedy = "Nothing can be said about how well they are predicted; join or leave them out."
+        findings.append(Finding("note", "small classes", text, remedy))
+    return findings
+
+
+def _about_copies(
+    rows: Rows, y: IntArray, n_classes: int, groupings: Sequence[tuple[int, IntArray]]
+) -> list[Finding]:
+    """Look for columns of few values each of which has rows of one class only."""
+    findings = []
+    for f, values in groupings:
+        name, is_known = rows.names[f], values >= 0
+        table = np.bincount(values[is_known] * n_classes + y[is_known])
+        table = np.pad(table, (0, -len(table) % n_classes)).reshape(-1, n_classes)
+        counts = table.sum(axis=1)
+        n_levels = int((counts > 0).sum())
+        is_pure = ((table > 0).sum(axis=1) <= 1).all() and (table.sum(axis=0) > 0).all()
+        if is_pure and 2 <= n_levels < COPY_SHARE * len(y) and counts.sum() >= 20:
+            text = (
+                f"{name!r} is the class in other words: each of its {n_levels} values has rows of "
+                "one class only."
+            )
+            findings.append(
+                Finding("alarm", "copy of the class", text, "Leave it out with {}.",
+                        (("drop", name),), (name,))
+            )  # fmt: skip
+    return findings
+
+
+def _about_missing(rows: Rows, y: IntArray, labels: Sequence[str]) -> list[Finding]:
+    columns, by_row, _ = find_missing_that_tells(rows, y, len(labels))
+    findings = []
+    for column in columns:
+        most, least = int(column.shares.argmax()), int(column.shares.argmin())
+        one = len(column.names) == 1
+        text = (
+            f"{join_names(column.names)} {'is' if one else 'are'} missing in "
+            f"{column.shares[most]:.0%} of {labels[most]!r} and {column.shares[least]:.0%} of "
+            f"{labels[least]!r}. A method that uses missing values may choose "
+            f"{'it' if one else 'them'} for these alone."
+        )
+        remedy = "Is a value missing because of the outcome? Then fill it with {}, or drop it."
+        findings.append(
+            Finding("alarm", "missing values", text, remedy, (("fill", ""),), tuple(column.names))
+        )
+    if by_row is not None and not findings:
+        most, least = int(by_row.means.argmax()), int(by_row.means.argmin())
+        text = (
+            f"Rows of {labels[most]!r} have {by_row.means[most]:.1f} missing values on average, "
+            f"rows of {labels[least]!r} {by_row.means[least]:.1f}."
+        )
+        findings.append(Finding("alarm", "missing values", text, "Fill them with {}.",
+                                (("fill", ""),)))  # fmt: skip
+    return findings
+
+
+def _about_separators(
+    rows: Rows, y: IntArray, known: tuple[str, ...], copies: set[str]
+) -> list[Finding]:
+    findings = []
+    separator = find_separator(_leave_out(rows, copies), y)
+    if separator is not None and separator.name not in known:
+        verb = "orders" if separator.is_number else "tells"
+        what = "pairs of rows of the two classes" if separator.is_number else "rows"
+        late = ", and its name is that of something known afterwards" * is_late_name(separator.name)
+        text = (
+            f"{separator.name!r} alone {verb} {separator.area:.0%} of the {what} right, the next "
+            f"column {separator.next_area:.0%}{late}."
+        )
+        findings.append(_ask_whether_known(text, "separates", separator.name))
+    asked = {finding.columns[0] for finding in findings}
+    for timer in find_timers(rows, y, known=known):
+        if timer.name not in asked:
+            text = f"{timer.name!r} has the name of a time, and differs between the classes."
+            findings.append(_ask_whether_known(text, "time to the event", timer.name))
+    return findings
+
+
+def _ask_whether_known(text: str, kind: str, name: str) -> Finding:
+    question = "Was it known before the outcome? If so, say {}; if not, {}."
+    return Finding(
+        "question", kind, text, question, (("known_before", name), ("drop", name)), (name,)
+    )
+
+
+def _leave_out(rows: Rows, names: set[str]) -> Rows:
+    return rows.take_columns(np.array([name not in names for name in rows.names], np.bool_))
+
+
+def _about_batch(batch: Batch) -> Finding:
+    text = (
+        f"{batch.share:.0%} of the columns differ between the values of {batch.name!r} within "
+        f"each class, and {batch.name!r} goes with the class (V = {batch.v:.2f}). If it is how "
+        "or where rows were collected, the result may be about that."
+    )
+    remedy = "If so, keep its values whole with {}; if it is a trait of the patient, say {}."
+    options = (("row_groups", batch.name), ("known_before", batch.name))
+    return Finding("question", "batch", text, remedy, options, (batch.name,))
+
+
+def _about_order(numbers: FloatArray, y: IntArray, random_state: int) -> list[Finding]:
+    correlation, p = lag_correlation(numbers, y, random_state=random_state)
+    if correlation < LAG or p > LAG_LEVEL:
+        return []
+    text = (
+        f"Rows that follow each other are alike (correlation {correlation:.2f} within a class). "
+        "Were they measured one after the other, or at one place?"
+    )
+    return [Finding("note", "order", text, "Then rows of one block belong together: {}.",
+                    (("row_groups", "COLUMN"),))]  # fmt: skip

@@ -1,0 +1,165 @@
+r"""Missing values that tell the class: columns, and rows, whose gaps are no accident.
+
+Every pattern of missing cells that some columns share is tested against the classes by Fisher's
+exact test, with Holm's correction over the patterns.
+
+How much of what a column says is said by its missing values alone:
+
+.. math::
+
+    G_1 = \frac{D_\text{missing}}{D_\text{missing} + D_\text{values}}
+
+with the deviances, less their degrees of freedom, of missing against class, and of the quintile of
+the value against class among the rows that have one. Missing values of numbers that are high are
+no accident either; then the values say the rest.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import kruskal
+
+from featly.basics.typing import FloatArray, IntArray
+from featly.core.counts.contingency import Tables, fisher
+from featly.diagnostics.reading import Rows
+
+__all__ = ["MissingColumns", "MissingRows", "find_missing_that_tells", "missing_share"]
+
+LEAST = 5  # missing and known cells of a column that is tested
+LEVEL_COLUMNS, LEVEL_ROWS = 0.008, 0.002
+PARTS = 5
+
+
+@dataclass(frozen=True)
+class MissingColumns:
+    """Columns that are missing in one class more often than in another.
+
+    Attributes
+    ----------
+    names : list of str
+        Columns with one pattern of missing cells.
+    shares : float array of shape (n_classes,)
+        Share of the rows of each class in which they are missing.
+    p : float
+        Of Fisher's exact test, corrected for the number of patterns.
+    """
+
+    names: list[str]
+    shares: FloatArray
+    p: float
+
+
+@dataclass(frozen=True)
+class MissingRows:
+    """Numbers of missing cells of the rows, which differ between the classes."""
+
+    means: FloatArray
+    p: float
+
+
+def find_missing_that_tells(
+    rows: Rows, y: IntArray, n_classes: int
+) -> tuple[list[MissingColumns], MissingRows | None, int]:
+    """Test whether cells are missing in one class more often than in another.
+
+    Returns
+    -------
+    columns : list of MissingColumns
+        By p, the smallest first.
+    rows : MissingRows or None
+    n_patterns : int
+        Patterns that were tested.
+    """
+    patterns: dict[bytes, list[str]] = {}
+    masks: list[np.ndarray] = []
+    total = np.zeros(rows.n_rows, np.int64)
+    for f, mask in _masks(rows):
+        total += mask
+        n_missing = int(mask.sum())
+        if min(n_missing, rows.n_rows - n_missing) < LEAST:
+            continue
+        key = np.packbits(mask).tobytes()
+        if key not in patterns:
+            patterns[key] = []
+            masks.append(mask)
+        patterns[key].append(rows.names[f])
+    if not masks:
+        return [], None, 0
+    counts = np.array(
+        [[np.bincount(y[mask == side], minlength=n_classes) for side in (0, 1)] for mask in masks]
+    )
+    tables = Tables(counts.reshape(-1), np.arange(len(masks) + 1) * 2 * n_classes, n_classes)
+    p = np.exp(fisher(tables, n_jobs=1).log_p)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
+    names = list(patterns.values())
+    class_sizes = np.maximum(np.bincount(y, minlength=n_classes), 1)
+    columns = [
+        MissingColumns(names[k], counts[k, 1] / class_sizes, float(min(value, 1.0)))
+        for k, value in zip(order, adjusted, strict=True)
+        if value <= LEVEL_COLUMNS
+    ]
+    return columns, _test_rows(total, y, n_classes), len(masks)
+
+
+def _masks(rows: Rows):  # type: ignore[no-untyped-def]
+    """Yield the position of every column and a mask of its missing cells."""
+    for f, column in zip(rows.numeric.tolist(), rows.numbers.T, strict=True):
+        yield f, np.isnan(column)
+    for f, codes in zip(rows.categorical.tolist(), rows.codes, strict=True):
+        yield f, codes == 0
+
+
+def _test_rows(total: IntArray, y: IntArray, n_classes: int) -> MissingRows | None:
+    """Test by Kruskal and Wallis whether rows of one class have more missing cells."""
+    parts = [total[y == c] for c in range(n_classes)]
+    parts = [part for part in parts if len(part)]
+    if len(parts) < 2 or (total == total[0]).all():
+        return None
+    p = float(kruskal(*parts).pvalue)
+    return MissingRows(np.array([part.mean() for part in parts]), p) if p <= LEVEL_ROWS else None
+
+
+def missing_share(values: FloatArray, y: IntArray, n_classes: int) -> float:
+    """Return how much of what a column says about the class its missing values say, 0 to 1.
+
+    Parameters
+    ----------
+    values : float array of shape (n_rows,)
+        Numbers, or codes of levels as numbers; missing as NaN.
+    y : int array of shape (n_rows,)
+    n_classes : int
+
+    Examples
+    --------
+    >>> y = np.repeat([0, 1], 50)
+    >>> values = np.where((np.arange(100) % 2 == 0) & (y == 1), np.nan, np.arange(100) % 7)
+    >>> missing_share(values, y, 2) > 0.9
+    True
+    """
+    is_missing = np.isnan(values)
+    by_missing = _excess_deviance(is_missing.astype(np.int64), y, n_classes)
+    known = values[~is_missing]
+    distinct = np.unique(known)
+    if len(distinct) > PARTS:
+        cuts = np.quantile(known, np.arange(1, PARTS) / PARTS)
+        part = np.searchsorted(cuts, known, side="left")
+    else:
+        part = np.searchsorted(distinct, known)
+    by_value = _excess_deviance(part, y[~is_missing], n_classes)
+    total = by_missing + by_value
+    return float(by_missing / total) if total > 0 else 0.0
+
+
+def _excess_deviance(levels: IntArray, y: IntArray, n_classes: int) -> float:
+    """Return the deviance of levels against classes, less its degrees of freedom, at least 0."""
+    if not len(levels):
+        return 0.0
+    table = np.bincount(levels * n_classes + y, minlength=(levels.max() + 1) * n_classes)
+    table = table.reshape(-1, n_classes).astype(np.float64)
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviance = 2 * np.where(table > 0, table * np.log(table / expected), 0.0).sum()
+    freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
+    return max(float(deviance) - float(freedom), 0.0)
