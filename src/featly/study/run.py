@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from featly.study.plan import Study
 
-__all__ = ["run", "stop_workers"]
+__all__ = ["run", "start_workers", "stop_workers"]
 
 START_SECONDS = 4.0  # with less work than this left, workers would start too late to help
 # This process decides about workers after so many seconds and so many fits of every kind (the
@@ -318,7 +318,7 @@ class _Runner:
             self._record_fit(_evaluate_task(data, self.study.methods[task.method], protocol, task))
             if starting is None and self.workers > 1 and self._needs_workers(began):
                 starting = threading.Thread(
-                    target=_start_workers, args=(self.workers,), daemon=True
+                    target=start_workers, args=(self.workers,), daemon=True
                 )
                 starting.start()
             if starting is not None and not starting.is_alive():
@@ -370,7 +370,7 @@ def _add_ranking(task: Task, ranking: tuple[AnyArray, bool] | None) -> Task:
     return replace(task, order=ranking[0].astype(np.int64), subset=ranking[1])
 
 
-def _start_workers(workers: int) -> None:
+def start_workers(workers: int) -> None:
     """Start the workers and let them import what fits need."""
     from joblib import Parallel, delayed
 
