@@ -38,7 +38,9 @@ def test_better_outer_than_inner_models_raise_the_value():
     plain = area_interval(values, values, y, folds=10, n_inner=5)
     raised = area_interval(values, worse, y, folds=10, n_inner=5)
     w = 0.4
-    expected = np.mean(areas(values, y)) + w * (np.mean(areas(values, y)) - np.mean(areas(worse, y)))
+    expected = np.mean(areas(values, y)) + w * (
+        np.mean(areas(values, y)) - np.mean(areas(worse, y))
+    )
     assert plain.value == pytest.approx(np.mean(areas(values, y)))
     assert raised.value == pytest.approx(expected)
 

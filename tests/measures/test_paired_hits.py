@@ -33,7 +33,8 @@ def test_degrees_are_those_of_welch():
 def test_the_same_predictions_have_no_p_value():
     hits = np.random.default_rng(2).random((3, 20)) < 0.7
     result = compare_hits(hits, hits, np.repeat([0, 1], 10))
-    assert result.is_same and result.p_value is None
+    assert result.is_same
+    assert result.p_value is None
     assert str(result) == "the same predictions"
 
 

@@ -12,7 +12,9 @@ def naive_one_standard_error(hits, y, sizes):
     classes = sorted(set(y.tolist()))
 
     def rate(h):
-        return sum(np.mean([x for x, c in zip(h, y, strict=True) if c == k]) for k in classes) / len(classes)
+        return sum(
+            np.mean([x for x, c in zip(h, y, strict=True) if c == k]) for k in classes
+        ) / len(classes)
 
     rates = [rate(h) for h in hits]
     best = max(range(len(sizes)), key=lambda k: (round(rates[k], 10), -sizes[k]))
@@ -59,9 +61,7 @@ def test_the_pipeline_is_chosen_before_its_size():
     hits = np.ones((4, 40))
     hits[0, ::3], hits[1, ::4] = 0, 0  # pipeline 0
     hits[2, 5] = 0  # pipeline 1 at its smaller size misses one row
-    chosen = choose_by_rows(
-        hits, y, [1, 2, 1, 2], "one-standard-error", pipelines=[0, 0, 1, 1]
-    )
+    chosen = choose_by_rows(hits, y, [1, 2, 1, 2], "one-standard-error", pipelines=[0, 0, 1, 1])
     assert chosen == 2
 
 

@@ -1,4 +1,4 @@
-"""The test by shuffled labels: where it ends, what p it gives, and how often it says yes on noise."""
+"""The test by shuffled labels: where it ends, its p-value, and how often noise gets a yes."""
 
 import numpy as np
 import pytest

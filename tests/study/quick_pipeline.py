@@ -48,15 +48,11 @@ class NearestMean(BaseEstimator):
         )
         labels = classes[distances.argmin(axis=0)]
         values = distances[0] - distances[1] if len(classes) == 2 else -distances.transpose(1, 2, 0)
-        return SimpleNamespace(
-            labels=labels, values=values, is_probability=False, classes=classes
-        )
+        return SimpleNamespace(labels=labels, values=values, is_probability=False, classes=classes)
 
 
 def f_statistics(X, y):
     """Return F of every column."""
     total = ((X - X.mean(axis=0)) ** 2).sum(axis=0)
-    within = sum(
-        ((X[y == c] - X[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in np.unique(y)
-    )
+    within = sum(((X[y == c] - X[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in np.unique(y))
     return (total - within) / within

@@ -15,12 +15,14 @@ Trees*, Wadsworth, section 3.4.3,
 with the standard error of the difference, from rows instead of splits. The rule "best" takes b.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.measures.nested_rates import class_rates
 from featly.measures.sizes import CURVE_RULES, Curve, choose_size
 
@@ -116,7 +118,7 @@ def choose_by_rows(
     return best
 
 
-def _allowed_candidates(sizes: IntArray, rule: str | int, n_features: int | None) -> FloatArray:
+def _allowed_candidates(sizes: IntArray, rule: str | int, n_features: int | None) -> BoolArray:
     """Return a mask of the candidates that the rule may choose."""
     if isinstance(rule, str) and rule in CURVE_RULES:
         return np.ones(len(sizes), bool)
@@ -125,7 +127,7 @@ def _allowed_candidates(sizes: IntArray, rule: str | int, n_features: int | None
             f"rule={rule!r}: give a size or one of {', '.join([*CURVE_RULES, 'rule-of-thumb'])}"
         )
     size = choose_size(None, rule, n_features=n_features)
-    allowed = (sizes == size) | (sizes == 0)
+    allowed: BoolArray = (sizes == size) | (sizes == 0)
     if not allowed.any():
         raise ParameterError(f"rule={rule!r} is size {size}, which is not tried: add it to sizes")
     return allowed
@@ -145,4 +147,4 @@ def _standard_error(scores: FloatArray, y: IntArray, share: FloatArray) -> float
         values = scores[(y == code) & ~np.isnan(scores)]
         if weight and len(values) > 1:
             variance += weight**2 * float(values.var(ddof=1)) / len(values)
-    return variance**0.5
+    return math.sqrt(variance)

@@ -359,12 +359,11 @@ def half_index(
         raise DataError(f"{len(first)} first halves and {len(second)} second ones: give pairs")
     wanted = np.asarray(sizes)
     index = np.empty((len(first), wanted.size))
-    for split, (a, b) in enumerate(zip(first, second, strict=True)):
+    for split, pair in enumerate(zip(first, second, strict=True)):
+        a, b = (np.asarray(half) for half in pair)
         for k, size in enumerate(wanted.tolist()):
-            if size:
-                index[split, k] = nogueira_curve([a[:size], b[:size]], [size], n_features).value[0]
-            else:
-                index[split, k] = nogueira_stability([a, b], n_features).value
+            halves = (a[:size], b[:size]) if size else (a, b)
+            index[split, k] = nogueira_stability(halves, n_features).value
     return index
 
 

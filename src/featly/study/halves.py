@@ -192,7 +192,9 @@ def half_stability(
     began = time.perf_counter()
     with (
         timed_progress_bar(verbose, "halves", "rankings") as progress,
-        PathRunner(dataset, selectors, study.protocol(), n_jobs=n_jobs, progress=progress) as runner,
+        PathRunner(
+            dataset, selectors, study.protocol(), n_jobs=n_jobs, progress=progress
+        ) as runner,
     ):
         runner.expect(tasks)
         paths = list(runner.run(tasks))

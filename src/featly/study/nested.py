@@ -19,7 +19,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import TimedProgress, timed_progress_bar
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.typing import AnyArray
 from featly.measures.nested_rates import FEWEST_ROWS, count_units
 from featly.measures.sizes import SIZE_RULES
 from featly.study.dataset import Dataset
@@ -228,7 +228,7 @@ class _Assembly:
         candidates = self._candidates()
         n, n_candidates = self.dataset.n_rows, len(candidates)
 
-        def empty(*shape: int) -> tuple[IntArray, FloatArray]:
+        def empty(*shape: int) -> tuple[AnyArray, AnyArray]:
             full = (*shape, n_candidates, n)
             return np.full(full, NO_CLASS, np.int16), np.full(full, np.nan, np.float32)
 
@@ -252,15 +252,16 @@ class _Assembly:
             values = path.values.reshape(-1, len(task.test))
             if len(codes) != len(mine):  # nothing was ranked, of a method that chooses its size
                 codes, values = codes[:1].repeat(len(mine), 0), values[:1].repeat(len(mine), 0)
+            r, a = part.repeat, part.fold
             if step < 0:
-                at = np.ix_([part.repeat], mine, part.test)
-                outer[at], outer_values[at] = codes[None], values[None]
+                at = np.ix_(mine, part.test)
+                outer[r][at], outer_values[r][at] = codes, values
                 continue
             n_own = len(task.test) - len(part.test)
-            at = np.ix_([part.repeat], [part.fold], mine, task.test[:n_own])
-            pooled[at], pooled_values[at] = codes[None, None, :, :n_own], values[None, None, :, :n_own]
-            at = np.ix_([part.repeat], [step], mine, part.test)
-            inner[at], inner_values[at] = codes[None, None, :, n_own:], values[None, None, :, n_own:]
+            at = np.ix_(mine, task.test[:n_own])
+            pooled[r, a][at], pooled_values[r, a][at] = codes[:, :n_own], values[:, :n_own]
+            at = np.ix_(mine, part.test)
+            inner[r, step][at], inner_values[r, step][at] = codes[:, n_own:], values[:, n_own:]
         return Nested(
             dataset=self.dataset,
             candidates=candidates,

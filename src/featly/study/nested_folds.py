@@ -198,13 +198,11 @@ def count_arrangements(
     return total
 
 
-def _exchangeable(
-    n_rows: int, groups: IntArray | None, blocks: AnyArray | None
-) -> list[IntArray]:
+def _exchangeable(n_rows: int, groups: IntArray | None, blocks: AnyArray | None) -> list[IntArray]:
     """Return sets of units that may swap labels: arrays of rows, (units, rows of a unit)."""
     units = np.arange(n_rows) if groups is None else np.asarray(groups)
     block_of = np.zeros(n_rows, np.int64) if blocks is None else np.asarray(blocks)
-    names, member, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    _, member, sizes = np.unique(units, return_inverse=True, return_counts=True)
     rows_of = np.split(np.argsort(member, kind="stable"), np.cumsum(sizes)[:-1])
     first = np.array([rows[0] for rows in rows_of])
     if (block_of != block_of[first[member]]).any():
@@ -215,7 +213,7 @@ def _exchangeable(
         )
     blocks_of_units = np.unique(block_of[first], return_inverse=True)[1]
     sets = []
-    for block, size in sorted({(int(b), int(s)) for b, s in zip(blocks_of_units, sizes)}):
+    for block, size in np.unique(np.column_stack([blocks_of_units, sizes]), axis=0):
         chosen = np.flatnonzero((blocks_of_units == block) & (sizes == size))
         sets.append(np.array([rows_of[unit] for unit in chosen]))
     return sets

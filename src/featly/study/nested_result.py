@@ -84,8 +84,8 @@ class NestedEstimate:
     >>> X, y = np.random.default_rng(1).normal(size=(80, 5)), np.tile([0, 1], 40)
     >>> X[:, 0] += 3 * y
     >>> print(nested("f-test", (X, y), repeats=1, sizes=[1], n_jobs=1).estimate())
-    On new rows like these the whole recipe, choice of columns included, gets 90% right (each class \
-counting the same); the data are compatible with 74% to 97%.
+    On new rows like these the whole recipe, choice of columns included, gets 90% right (each
+    class counting the same); the data are compatible with 74% to 97%.
     """
 
     metric: str
@@ -180,12 +180,12 @@ class Nested:
     repeats: int
     planned_repeats: int
     fold_of: IntArray
-    outer_codes: IntArray
-    outer_values: FloatArray
-    inner_codes: IntArray
-    inner_values: FloatArray
-    pooled_codes: IntArray
-    pooled_values: FloatArray
+    outer_codes: AnyArray
+    outer_values: AnyArray
+    inner_codes: AnyArray
+    inner_values: AnyArray
+    pooled_codes: AnyArray
+    pooled_values: AnyArray
     own_sizes: dict[str, int]
     errors: tuple[str, ...]
     notes: tuple[str, ...]
@@ -374,7 +374,7 @@ class Nested:
         import polars as pl
 
         means = []
-        for k, candidate in enumerate(self.candidates):
+        for k in range(len(self.candidates)):
             if metric == "auc":
                 values = self.outer_values[:, k].astype(np.float64)
                 means.append(_mean_area(values, self.y))
@@ -383,7 +383,6 @@ class Nested:
                 rates = class_rates(self._hits(self.outer_codes[:, k], metric), y, len(weights))
                 mean = float(weights[weights != 0] @ rates[weights != 0])
                 means.append(1 - mean if metric == "error" else mean)
-            del candidate
         return pl.DataFrame(
             {
                 "method": [c.method for c in self.candidates],
@@ -428,9 +427,7 @@ class Nested:
         a = self.hits(metric, method=first, **options)
         b = self.hits(metric, method=second, **options)
         y, weights = self._strata(metric)
-        return compare_hits(
-            a, b, y, weights=weights, groups=self.dataset.row_groups, level=level
-        )
+        return compare_hits(a, b, y, weights=weights, groups=self.dataset.row_groups, level=level)
 
     def comparisons(self, first: str, **options: Any) -> "pl.DataFrame":
         """Compare a method with every other one; p-values are adjusted by Holm.

@@ -92,9 +92,9 @@ class Path:
         What failed, and what was warned of.
     """
 
-    codes: IntArray
-    values: FloatArray
-    order: IntArray | None
+    codes: AnyArray
+    values: AnyArray
+    order: AnyArray | None
     subset: bool
     seconds: float
     errors: tuple[str, ...] = ()

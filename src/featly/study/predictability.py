@@ -95,7 +95,10 @@ class Predictability:
                 return f"{begin}, so the columns do predict."
             return f"{begin}: the columns are not shown to predict."
         if self.by == "interval":
-            return f"The whole interval lies above guessing, so the columns do predict ({self.reason})."
+            return (
+                "The whole interval lies above guessing, so the columns do predict; shuffled "
+                f"outcomes were not tried: {self.reason}."
+            )
         return f"Whether the columns predict was not tested: {self.reason}."
 
 
@@ -214,9 +217,9 @@ def _answer_without_test(
     test: ShuffleTest | None = None,
 ) -> Predictability:
     """Return yes where an interval lies above guessing; else it was not tested."""
-    if estimate is not None and estimate.metric == "bcr" and estimate.has_interval:
-        if estimate.lower > 1 / len(dataset.classes):
-            return Predictability("yes", "interval", test, statistic, reason, seconds)
+    is_rate = estimate is not None and estimate.metric == "bcr" and estimate.has_interval
+    if is_rate and estimate is not None and estimate.lower > 1 / len(dataset.classes):
+        return Predictability("yes", "interval", test, statistic, reason, seconds)
     return Predictability("not tested", None, test, statistic, reason, seconds)
 
 
@@ -302,9 +305,7 @@ class _Shuffles:
     def _generator(self, part: int, draw: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence([self.random_state, part, draw]))
 
-    def _statistic(
-        self, y: IntArray, tasks: Sequence[PathTask], paths: Sequence[Path]
-    ) -> float:
+    def _statistic(self, y: IntArray, tasks: Sequence[PathTask], paths: Sequence[Path]) -> float:
         """Return the mean over methods, learners and sizes; NaN where nothing was predicted."""
         means: list[float] = []
         for method in self.runner.methods:

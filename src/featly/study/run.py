@@ -317,9 +317,7 @@ class _Runner:
                 data = data.shuffled(task.null_draw, self.study.random_state)
             self._record_fit(_evaluate_task(data, self.study.methods[task.method], protocol, task))
             if starting is None and self.workers > 1 and self._needs_workers(began):
-                starting = threading.Thread(
-                    target=start_workers, args=(self.workers,), daemon=True
-                )
+                starting = threading.Thread(target=start_workers, args=(self.workers,), daemon=True)
                 starting.start()
             if starting is not None and not starting.is_alive():
                 return False
