@@ -166,7 +166,7 @@ def report(
         plan.splits,
         sizes=_resolve_sizes(sizes, rule, data.n_features),
         learner=learner or "linear-svm",
-        metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
+        metric=metric,
         fill=plan.fill,
         resample=resample,
         null=null,
