@@ -1,11 +1,15 @@
 """A yes or no by shuffled labels of the whole protocol."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from featly.basics.errors import DataError, ParameterError
 from featly.study import Dataset, nested, predictability
 from tests.study.quick_pipeline import NearestMean, QuickF
+
+predictability_module = sys.modules["featly.study.predictability"]  # the name is a function's, too
 
 
 def table(n=40, p=10, signal=0.0, seed=0):
@@ -65,20 +69,15 @@ def test_rows_that_occur_twice_are_no_evidence():
     assert answer(None, None, data=data).answer == "no"
 
 
-def test_no_time_for_ninety_nine_is_nineteen():
-    result = answer(*table(signal=3.0), most=99, time_limit=1e9)
-    assert result.test.most == 99
+def test_no_time_for_ninety_nine_is_nineteen(monkeypatch):
+    """The time of a shuffle is measured; here it is a second."""
+    monkeypatch.setattr(predictability_module, "_seconds", lambda paths: 1.0)
     X, y = table(signal=3.0)
-    data = Dataset.of(X, y)
-    # between the time of 19 shuffles and that of 99, whatever a shuffle takes
-    seconds = result.seconds / 100
-    for _ in range(5):
-        limited = answer(None, None, data=data, time_limit=seconds * 45)
-        if limited.test is not None and limited.test.most == 19:
-            break
-    assert limited.test.most == 19
-    assert limited.p_value == 0.05
-    assert limited.answer == "yes"
+    assert answer(X, y, time_limit=99).test.most == 99
+    limited = answer(X, y, time_limit=98)
+    assert (limited.test.most, limited.p_value, limited.answer) == (19, 0.05, "yes")
+    assert answer(X, y, time_limit=19).test.most == 19
+    assert "about 19 seconds" in answer(X, y, time_limit=18).reason
 
 
 def test_no_time_at_all_is_answered_by_the_interval_or_not():

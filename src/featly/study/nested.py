@@ -55,6 +55,7 @@ def nested(
     inner: int = 5,
     sizes: Sizes = "powers",
     learner: Any = "linear-svm",
+    balanced: bool = True,
     rule: str | int = "best",
     fill: bool = False,
     resample: Any = None,
@@ -79,6 +80,9 @@ def nested(
         Numbers of columns to choose from; powers go from 1 to 512.
     learner : str, classifier, list or dict, default="linear-svm"
         As for :class:`featly.Study`.
+    balanced : bool, default=True
+        Whether learners given by name are trained with classes of equal weight, which suits the
+        balanced rate; False suits the accuracy.
     rule : str or int, default="best"
         The rule for the number of columns, by which the final model is chosen as well, see
         :func:`featly.measures.row_rules.choose_by_rows`.
@@ -124,8 +128,8 @@ def nested(
     for name, value, least in (("folds", folds, 2), ("inner", inner, 2), ("repeats", repeats, 1)):
         require_whole(name, value, least)
     study, dataset = read_pipelines(
-        methods, data, sizes=sizes, learner=learner, fill=fill, resample=resample,
-        random_state=random_state,
+        methods, data, sizes=sizes, learner=learner, balanced=balanced, fill=fill,
+        resample=resample, random_state=random_state,
     )  # fmt: skip
     _check_rule(rule)
     check_classes(dataset)

@@ -20,21 +20,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from featly.basics.errors import DataError, StudyError
+from featly.basics.errors import StudyError
 from featly.basics.progress import TimedProgress
-from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, IntArray
 from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
 from featly.study.evaluate import (
     Protocol,
-    _columns,
     _copy_unfitted,
-    _error_text,
     _Parts,
     _rank_columns,
     _warning_texts,
     sizes_for,
 )
+from featly.study.predict import columns_of, error_text, predict_sizes
 from featly.study.run import (
     LONG_TRIAL_SECONDS,
     PORTION_SECONDS,
@@ -81,8 +80,8 @@ class Path:
     codes : int array of shape (n_learners, n_sizes, n_rows)
         The predicted class, -1 where the fit failed.
     values : float array of shape (n_learners, n_sizes, n_rows)
-        Of two classes how far a row is on the side of the second one: a decision value or a
-        probability. NaN where there is none.
+        Of two classes how far a row is on the side of the second one: a decision value or the
+        log-odds of a probability. NaN where there is none.
     order : int array or None
         The ranking, best first, up to the largest size; None where it failed.
     subset : bool
@@ -147,17 +146,15 @@ def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) 
             parts = _Parts.from_split(dataset, Split(0, task.train, task.test), protocol)
             order, subset = _rank_columns(parts, method, dataset, protocol)
         except Exception as problem:  # of any kind: the other paths go on
-            errors.append(_error_text(problem))
+            errors.append(error_text(problem))
         if order is not None:
             if subset:
                 sizes = [len(order)]
                 codes, values = codes[:, :1], values[:, :1]
             order = order[: sizes[-1]]
             for k, learner in enumerate(protocol.learners.values() if n_rows else ()):
-                try:
-                    codes[k], values[k] = _predict(learner, parts, order, sizes, protocol)
-                except Exception as problem:
-                    errors.append(_error_text(problem))
+                codes[k], values[k], failures = _predict(learner, parts, order, sizes, protocol)
+                errors += failures
     seconds = time.perf_counter() - began
     notes = tuple(_warning_texts(caught))
     return Path(codes, values, order, subset, seconds, tuple(errors), notes)
@@ -165,49 +162,25 @@ def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) 
 
 def _predict(
     learner: Any, parts: _Parts, order: AnyArray, sizes: Sequence[int], protocol: Protocol
-) -> tuple[IntArray, FloatArray]:
-    """Return the predicted classes and the decision values of the test rows at every size."""
-    X, X_test = _columns(parts.X, order), _columns(parts.X_test, order)
-    learner = _copy_unfitted(learner, protocol)
-    values = np.full((len(sizes), parts.X_test.shape[0]), np.nan)
-    if hasattr(learner, "predict_path_values"):
-        path = learner.predict_path_values(X, parts.y, X_test, sizes)
-        labels, path_values = np.asarray(path.labels), np.asarray(path.values)
-        if len(parts.classes) == 2 and len(path.classes) == 2:
-            values = path_values[..., 1] if path.is_probability else path_values
-    elif hasattr(learner, "predict_path"):
-        labels = np.asarray(learner.predict_path(X, parts.y, X_test, sizes))
-    else:
-        predicted = []
-        for k, size in enumerate(sizes):
-            first = np.arange(size)
-            trained = _copy_unfitted(learner, protocol).fit(_columns(X, first), parts.y)
-            table = _columns(X_test, first)
-            predicted.append(np.asarray(trained.predict(table)))
-            if len(parts.classes) == 2:
-                values[k] = _decision_values(trained, table, parts.classes)
-        labels = np.array(predicted)
-    return _class_codes(labels, parts.classes), values
-
-
-def _decision_values(trained: Any, X: Any, classes: AnyArray) -> FloatArray:
-    """Return how far rows are on the side of the second class; NaN if the learner does not say."""
-    if len(getattr(trained, "classes_", classes)) == 2:
-        if hasattr(trained, "decision_function"):
-            return np.asarray(trained.decision_function(X), np.float64)
-        if hasattr(trained, "predict_proba"):
-            return np.asarray(trained.predict_proba(X)[:, 1], np.float64)
-    return np.full(X.shape[0], np.nan)
-
-
-def _class_codes(labels: AnyArray, classes: AnyArray) -> IntArray:
-    codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-    odd = classes[codes] != labels
-    if odd.any():
-        raise DataError(
-            f"the learner predicts {labels[odd][0]!r}, which is none of the classes of the table"
-        )
-    return codes
+) -> tuple[AnyArray, AnyArray, list[str]]:
+    """Return predicted classes and decision values of the test rows at every size, and errors."""
+    path = predict_sizes(
+        _copy_unfitted(learner, protocol),
+        columns_of(parts.X, order),
+        parts.y,
+        columns_of(parts.X_test, order),
+        sizes,
+        parts.classes,
+    )
+    codes = np.full((len(sizes), len(parts.codes_test)), NO_CLASS, np.int16)
+    values = np.full(codes.shape, np.nan, np.float32)
+    for k, predictions in enumerate(path):
+        if predictions.codes is not None:
+            codes[k] = predictions.codes
+            if predictions.scores is not None and predictions.scores.ndim == 1:
+                values[k] = predictions.scores
+    errors = [predictions.error for predictions in path if predictions.error is not None]
+    return codes, values, list(dict.fromkeys(errors))
 
 
 class PathRunner:

@@ -108,6 +108,7 @@ def predictability(
     *,
     sizes: Sizes = "powers",
     learner: Any = "linear-svm",
+    balanced: bool = True,
     fill: bool = False,
     resample: Any = None,
     blocks: Any = None,
@@ -122,7 +123,7 @@ def predictability(
 
     Parameters
     ----------
-    methods, data, sizes, learner, fill, resample
+    methods, data, sizes, learner, balanced, fill, resample
         As for :func:`featly.study.nested`. Of several methods or learners all count.
     blocks : sequence of shape (n_rows,) or None, default=None
         Rows of one block, such as one site, swap labels with each other only. Groups of rows swap
@@ -168,8 +169,8 @@ def predictability(
     if time_limit is not None and not time_limit > 0:
         raise ParameterError(f"time_limit={time_limit!r}: give seconds above 0, or None")
     study, dataset = read_pipelines(
-        methods, data, sizes=sizes, learner=learner, fill=fill, resample=resample,
-        random_state=random_state,
+        methods, data, sizes=sizes, learner=learner, balanced=balanced, fill=fill,
+        resample=resample, random_state=random_state,
     )  # fmt: skip
     check_classes(dataset)
     block_of = None if blocks is None else np.asarray(blocks)
@@ -272,7 +273,7 @@ class _Shuffles:
         for (codes, own_tasks), draw in zip(plans, draws, strict=True):
             own_paths = [next(paths) for _ in own_tasks]
             if draw == 0:
-                self.seconds_each = sum(path.seconds for path in own_paths)
+                self.seconds_each = _seconds(own_paths)
                 self.errors = [error for path in own_paths for error in path.errors]
                 known = (np.isfinite(path.values).any() for path in own_paths)
                 self.has_values = len(self.dataset.classes) == 2 and any(known)
@@ -327,3 +328,8 @@ class _Shuffles:
             else:
                 means.append(mean_rate(codes, y))
         return float(np.mean(means)) if means else float("nan")
+
+
+def _seconds(paths: Sequence[Path]) -> float:
+    """Return the seconds that paths took in all."""
+    return sum(path.seconds for path in paths)
