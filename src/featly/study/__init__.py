@@ -14,7 +14,7 @@ from featly.study.advise.advice import Advice, advise
 from featly.study.comparison import Comparison
 from featly.study.dataset import Dataset
 from featly.study.halves import HalfStability, half_stability
-from featly.study.nested import nested
+from featly.study.nested import NestedStoppedError, nested
 from featly.study.nested_result import Nested, NestedEstimate
 from featly.study.plan import Study
 from featly.study.plan_files import read_dataset, read_plan
@@ -47,6 +47,7 @@ __all__ = [
     "LeaveOneOut",
     "Nested",
     "NestedEstimate",
+    "NestedStoppedError",
     "Predictability",
     "PriorReport",
     "Results",
