@@ -47,7 +47,15 @@ if TYPE_CHECKING:
 PARTNERS = {"bcr": "auc", "auc": "bcr"}
 RATES: dict[str, Metric | ScoreMetric] = {**METRICS, **SCORE_METRICS}
 
-__all__ = ["curve_frame", "family_frame", "null_frame", "rows_at_chosen_size", "summary_frame"]
+__all__ = [
+    "PARTNERS",
+    "RATES",
+    "curve_frame",
+    "family_frame",
+    "null_frame",
+    "rows_at_chosen_size",
+    "summary_frame",
+]
 
 
 def curve_frame(results: "Results", metric: str, level: float) -> "pl.DataFrame":
