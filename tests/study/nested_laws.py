@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featly.study import nested
+from featly.measures.nested_auc import areas
+from featly.study import nested, predictability
 from tests.study.quick_pipeline import NearestMean, QuickF
 
 NEW_ROWS = 3000
@@ -44,12 +45,14 @@ LAWS = {
 }
 
 
-def true_rate(law, X, y, size, rng):
-    """Return the balanced rate of the final model on new rows."""
+def true_rate(law, X, y, size, rng, metric="bcr"):
+    """Return the balanced rate, or the AUC, of the final model on new rows."""
     order = QuickF().fit(X, y).order_
     X_new, y_new = law.draw(NEW_ROWS, rng)
-    predicted = NearestMean().predict_path(X[:, order], y, X_new[:, order], [size])[0]
-    return float(np.mean([(predicted[y_new == c] == c).mean() for c in np.unique(y_new)]))
+    path = NearestMean().predict_path_values(X[:, order], y, X_new[:, order], [size])
+    if metric == "auc":
+        return float(areas(path.values[0], y_new))
+    return float(np.mean([(path.labels[0][y_new == c] == c).mean() for c in np.unique(y_new)]))
 
 
 def judge(law, seed, *, repeats=5, metric="bcr", rule="best"):
@@ -65,7 +68,7 @@ def judge(law, seed, *, repeats=5, metric="bcr", rule="best"):
         n_jobs=1,
     )
     estimate = result.estimate(metric, rule=rule)
-    truth = true_rate(law, X, y, estimate.size, rng)
+    truth = true_rate(law, X, y, estimate.size, rng, metric)
     return estimate.value, estimate.lower, estimate.upper, truth
 
 
@@ -99,14 +102,32 @@ def compare_equals(n_tables, seed=0, n=60, p=50):
     return np.array(p_values)
 
 
+def share_of_yes(law, n_tables, seed=0):
+    """Return in how many tables of a law the columns are said to predict."""
+    answers = []
+    for k in range(n_tables):
+        X, y = law.draw(law.n, np.random.default_rng([seed, k, 79]))
+        result = predictability(
+            {"f": QuickF()}, (X, y), learner={"mean": NearestMean()}, random_state=k, n_jobs=1
+        )
+        answers.append(result.answer == "yes")
+    return float(np.mean(answers))
+
+
 def main(n_tables=200, seed=0, *names):
-    """Print how true the figures are."""
-    for name in names or [*LAWS, "equals"]:
+    """Print how true the figures are; names are laws, with "quick" or "auc", "equals", "yes"."""
+    n_tables, seed = int(n_tables), int(seed)
+    for name in names or [*LAWS, "equals", "yes"]:
+        law, _, mode = name.partition(", ")
         if name == "equals":
-            p_values = compare_equals(int(n_tables), int(seed))
-            print(f"equal pipelines: p <= .05 in {(p_values <= 0.05).mean():.3f}", flush=True)
+            share = (compare_equals(n_tables, seed) <= 0.05).mean()
+            print(f"equal pipelines: p <= .05 in {share:.3f}", flush=True)
+        elif name == "yes":
+            shares = (f"{law} {share_of_yes(LAWS[law], n_tables, seed):.3f}" for law in LAWS)
+            print(f"columns predict: {', '.join(shares)}", flush=True)
         else:
-            figures = summarise(LAWS[name], int(n_tables), int(seed))
+            options = {"quick": {"repeats": 1}, "auc": {"metric": "auc"}, "": {}}[mode]
+            figures = summarise(LAWS[law], n_tables, seed, **options)
             print(f"{name}: " + ", ".join(f"{k} {v:.3f}" for k, v in figures.items()), flush=True)
 
 
