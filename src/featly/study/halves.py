@@ -196,7 +196,7 @@ def half_stability(
             dataset, selectors, study.protocol(), n_jobs=n_jobs, progress=progress
         ) as runner,
     ):
-        runner.expect(tasks)
+        runner.expect(dict.fromkeys(selectors, 4 * splits))
         paths = list(runner.run(tasks))
     grid = np.array(sizes_for(study.sizes, dataset.n_features))
     result_sizes: dict[str, IntArray] = {}

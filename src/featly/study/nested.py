@@ -12,7 +12,8 @@ the seed.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from featly.basics.typing import AnyArray
 from featly.measures.nested_rates import FEWEST_ROWS, count_units
 from featly.measures.sizes import SIZE_RULES
 from featly.study.dataset import Dataset
-from featly.study.evaluate import Protocol, Sizes, sizes_for
+from featly.study.evaluate import Sizes, sizes_for
 from featly.study.nested_folds import OuterFold, nested_folds
 from featly.study.nested_result import Candidate, Nested
 from featly.study.paths import NO_CLASS, Path, PathRunner, PathTask
@@ -141,25 +142,23 @@ def nested(
         random_state=random_state,
         groups=dataset.row_groups,
     )
-    assembly = _Assembly(study, dataset, parts, folds, repeats, inner, rule)
-    began = time.perf_counter()
+    assembly = _Assembly(study, dataset, folds, repeats, inner, rule)
     with (
         timed_progress_bar(verbose, "nested cross-validation", "paths") as progress,
         PathRunner(
             dataset, study.methods, study.protocol(), n_jobs=n_jobs, progress=progress
         ) as runner,
     ):
-        tasks = [task for _, task in assembly.tasks()]
-        runner.expect(tasks)
+        runner.expect(dict.fromkeys(study.methods, sum(1 + len(p.inner) for p in parts)))
         try:
-            for path in runner.run(tasks):
-                assembly.paths.append(path)
+            for repeat in range(repeats):
+                places, tasks = assembly.plan(parts[repeat * folds : (repeat + 1) * folds])
+                assembly.add_repeat(places, tasks, list(runner.run(tasks)))
         except KeyboardInterrupt:
-            done = assembly.n_repeats_done()
-            if not done:
+            if not assembly.repeats:
                 raise
-            raise NestedStoppedError(assembly.result(done, time.perf_counter() - began)) from None
-    return assembly.result(repeats, time.perf_counter() - began)
+            raise NestedStoppedError(assembly.result()) from None
+    return assembly.result()
 
 
 def read_pipelines(methods: Any, data: Any, **options: Any) -> tuple[Study, Dataset]:
@@ -190,116 +189,146 @@ def _check_rule(rule: Any) -> None:
         raise ParameterError(f"rule={rule!r}: give a size or one of {', '.join(rules)}")
 
 
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """The part of a nested cross-validation that a path is for; step -1 is the outer model."""
+
+    part: OuterFold
+    step: int
+    method: str
+
+
 class _Assembly:
-    """The paths of a nested cross-validation, and how their predictions come together."""
+    """Predictions of paths, brought together repeat by repeat."""
 
     def __init__(
         self,
         study: Study,
         dataset: Dataset,
-        parts: Sequence[OuterFold],
         folds: int,
         repeats: int,
         inner: int,
         rule: str | int,
     ) -> None:
-        self.study, self.dataset, self.parts = study, dataset, parts
-        self.folds, self.repeats, self.inner, self.rule = folds, repeats, inner, rule
-        self.protocol: Protocol = study.protocol()
-        self.paths: list[Path] = []
+        self.study, self.dataset = study, dataset
+        self.folds, self.planned_repeats, self.inner, self.rule = folds, repeats, inner, rule
+        self.candidates: list[Candidate] = []
+        self.repeats: list[dict[str, AnyArray]] = []
+        self.own_sizes: dict[str, list[int]] = {}
+        self.errors: list[str] = []
+        self.notes: list[str] = []
+        self.n_paths = 0
+        self.began = time.perf_counter()
 
-    def tasks(self) -> Iterator[tuple[tuple[OuterFold, int, str], PathTask]]:
-        """Yield every path with its place: fold, inner fold (-1 for the outer one) and method."""
-        for part in self.parts:
+    def plan(self, parts: Sequence[OuterFold]) -> tuple[list[_Place], list[PathTask]]:
+        """Return every path of the folds of one repeat, and its place."""
+        places, tasks = [], []
+        for part in parts:
             for step in range(-1, len(part.inner)):
                 for method in self.study.methods:
-                    if step < 0:
-                        task = PathTask(method, part.train, part.test)
-                    else:
-                        left_out = part.inner[step]
-                        train = np.setdiff1d(part.train, left_out, assume_unique=True)
-                        task = PathTask(method, train, np.concatenate([left_out, part.test]))
-                    yield (part, step, method), task
+                    places.append(_Place(part, step, method))
+                    tasks.append(self._task(part, step, method))
+        return places, tasks
 
-    def n_repeats_done(self) -> int:
-        """Return the number of repeats of which every path is there."""
-        places = [place for place, _ in self.tasks()]
-        left = min((part.repeat for part, _, _ in places[len(self.paths) :]), default=self.repeats)
-        return left
+    def _task(self, part: OuterFold, step: int, method: str) -> PathTask:
+        if step < 0:
+            return PathTask(method, part.train, part.test)
+        stays = np.ones(self.dataset.n_rows, bool)
+        stays[part.inner[step]] = False
+        test = np.concatenate([part.inner[step], part.test])
+        return PathTask(method, part.train[stays[part.train]], test)
 
-    def result(self, repeats: int, seconds: float) -> Nested:
-        """Return the result of the first repeats."""
-        candidates = self._candidates()
-        n, n_candidates = self.dataset.n_rows, len(candidates)
-
-        def empty(*shape: int) -> tuple[AnyArray, AnyArray]:
-            full = (*shape, n_candidates, n)
-            return np.full(full, NO_CLASS, np.int16), np.full(full, np.nan, np.float32)
-
-        outer, outer_values = empty(repeats)
-        inner, inner_values = empty(repeats, self.inner)
-        pooled, pooled_values = empty(repeats, self.folds)
-        fold_of = np.zeros((repeats, n), np.int64)
-        own_sizes: dict[str, list[int]] = {}
-        errors: list[str] = []
-        for ((part, step, method), task), path in zip(self.tasks(), self.paths, strict=False):
-            if part.repeat >= repeats:
-                break
-            fold_of[part.repeat, part.test] = part.fold
-            mine = np.array([k for k, c in enumerate(candidates) if c.method == method])
-            if len(path.codes) == 0 or not len(mine):
-                continue
-            errors += path.errors
+    def add_repeat(
+        self, places: Sequence[_Place], tasks: Sequence[PathTask], paths: Sequence[Path]
+    ) -> None:
+        """Take over the predictions of a repeat."""
+        if not self.candidates:
+            self.candidates = self._find_candidates(places, paths)
+        has_values = any(np.isfinite(path.values).any() for path in paths)
+        arrays = self._empty_arrays(has_values)
+        for place, task, path in zip(places, tasks, paths, strict=True):
+            self.errors += path.errors
+            self.notes += [note for note in path.notes if note not in self.notes]
             if path.subset and path.order is not None:
-                own_sizes.setdefault(method, []).append(len(path.order))
-            codes = path.codes.reshape(-1, len(task.test))
-            values = path.values.reshape(-1, len(task.test))
-            if len(codes) != len(mine):  # nothing was ranked, of a method that chooses its size
-                codes, values = codes[:1].repeat(len(mine), 0), values[:1].repeat(len(mine), 0)
-            r, a = part.repeat, part.fold
-            if step < 0:
-                at = np.ix_(mine, part.test)
-                outer[r][at], outer_values[r][at] = codes, values
-                continue
-            n_own = len(task.test) - len(part.test)
-            at = np.ix_(mine, task.test[:n_own])
-            pooled[r, a][at], pooled_values[r, a][at] = codes[:, :n_own], values[:, :n_own]
-            at = np.ix_(mine, part.test)
-            inner[r, step][at], inner_values[r, step][at] = codes[:, n_own:], values[:, n_own:]
-        return Nested(
-            dataset=self.dataset,
-            candidates=candidates,
-            rule=self.rule,
-            folds=self.folds,
-            inner=self.inner,
-            repeats=repeats,
-            planned_repeats=self.repeats,
-            fold_of=fold_of,
-            outer_codes=outer,
-            outer_values=outer_values,
-            inner_codes=inner,
-            inner_values=inner_values,
-            pooled_codes=pooled,
-            pooled_values=pooled_values,
-            own_sizes={m: round(float(np.mean(s))) for m, s in own_sizes.items()},
-            errors=tuple(errors),
-            notes=tuple(dict.fromkeys(note for path in self.paths for note in path.notes)),
-            n_paths=len(self.paths),
-            seconds=seconds,
-            random_state=int(self.study.random_state),
-        )
+                self.own_sizes.setdefault(place.method, []).append(len(path.order))
+            self._enter(arrays, place, task, path, has_values)
+        self.n_paths += len(paths)
+        self.repeats.append(arrays)
 
-    def _candidates(self) -> list[Candidate]:
+    def _find_candidates(self, places: Sequence[_Place], paths: Sequence[Path]) -> list[Candidate]:
         """Return every method with every learner and size; size 0 if it chooses it itself."""
-        grid = sizes_for(self.protocol.sizes, self.dataset.n_features)
-        subsets = {
-            place[2]
-            for (place, _), path in zip(self.tasks(), self.paths, strict=False)
-            if path.subset
-        }
+        grid = sizes_for(self.study.sizes, self.dataset.n_features)
+        subsets = {p.method for p, path in zip(places, paths, strict=True) if path.subset}
         return [
             Candidate(method, learner, size)
             for method in self.study.methods
             for learner in self.study.learners
             for size in ([0] if method in subsets else grid)
         ]
+
+    def _empty_arrays(self, has_values: bool) -> dict[str, AnyArray]:
+        n, width = self.dataset.n_rows, len(self.candidates)
+        arrays: dict[str, AnyArray] = {"fold_of": np.zeros(n, np.int64)}
+        shapes = {"outer": (), "inner": (self.inner,), "pooled": (self.folds,)}
+        for name, shape in shapes.items():
+            full = (*shape, width, n)
+            arrays[f"{name}_codes"] = np.full(full, NO_CLASS, np.int16)
+            nothing = np.float32(np.nan)
+            arrays[f"{name}_values"] = (
+                np.full(full, nothing) if has_values else np.broadcast_to(nothing, full)
+            )
+        return arrays
+
+    def _enter(
+        self,
+        arrays: dict[str, AnyArray],
+        place: _Place,
+        task: PathTask,
+        path: Path,
+        has_values: bool,
+    ) -> None:
+        """Enter the predictions of one path."""
+        part, own = place.part, [c.method == place.method for c in self.candidates]
+        mine = np.flatnonzero(own)
+        targets: list[tuple[str, tuple[int, ...], slice]]
+        if place.step < 0:
+            arrays["fold_of"][part.test] = part.fold
+            targets = [("outer", (), slice(None))]
+        else:
+            n_own = len(task.test) - len(part.test)
+            targets = [
+                ("pooled", (part.fold,), slice(n_own)),
+                ("inner", (place.step,), slice(n_own, None)),
+            ]
+        for kind in ("codes", "values") if has_values else ("codes",):
+            predictions = getattr(path, kind).reshape(-1, len(task.test))
+            # a method that chooses its size has one candidate a learner, a failed fit all of them
+            if len(predictions) > len(mine):
+                predictions = predictions[: len(mine)]
+            elif len(predictions) < len(mine):
+                predictions = predictions.repeat(len(mine) // len(predictions), axis=0)
+            for name, at, rows in targets:
+                cells = np.ix_(mine, task.test[rows])
+                arrays[f"{name}_{kind}"][at][cells] = predictions[:, rows]
+
+    def result(self) -> Nested:
+        """Return the result of the repeats that are there."""
+        stacked: dict[str, Any] = {
+            name: np.array([arrays[name] for arrays in self.repeats]) for name in self.repeats[0]
+        }
+        return Nested(
+            dataset=self.dataset,
+            candidates=self.candidates,
+            rule=self.rule,
+            folds=self.folds,
+            inner=self.inner,
+            repeats=len(self.repeats),
+            planned_repeats=self.planned_repeats,
+            **stacked,
+            own_sizes={m: round(float(np.mean(s))) for m, s in self.own_sizes.items()},
+            errors=tuple(self.errors),
+            notes=tuple(self.notes),
+            n_paths=self.n_paths,
+            seconds=time.perf_counter() - self.began,
+            random_state=int(self.study.random_state),
+        )

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -197,6 +197,11 @@ class PathRunner:
         Called with (done, total, seconds left).
     """
 
+    dataset: Dataset
+    methods: dict[str, Any]
+    protocol: Protocol
+    clock: Clock
+
     def __init__(
         self,
         dataset: Dataset,
@@ -222,10 +227,10 @@ class PathRunner:
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def expect(self, tasks: Iterable[PathTask]) -> None:
-        """Count tasks for the time left, before they are run."""
-        for task in tasks:
-            self.clock.expect(task.method, 1)
+    def expect(self, counts: Mapping[str, int]) -> None:
+        """Count the tasks of each method for the time left, before they are run."""
+        for method, count in counts.items():
+            self.clock.expect(method, count)
 
     def run(self, tasks: Sequence[PathTask]) -> Iterator[Path]:
         """Fit expected tasks; yield their paths in the same order."""

@@ -15,6 +15,7 @@ Carlo p-values, *Biometrika* 78, 301-304.
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -267,7 +268,7 @@ class _Shuffles:
         """Return the statistic of each draw."""
         plans = [self._plan(draw) for draw in draws]
         tasks = [task for _, tasks in plans for task in tasks]
-        self.runner.expect(tasks)
+        self.runner.expect(Counter(task.method for task in tasks))
         paths = self.runner.run(tasks)
         values = []
         for (codes, own_tasks), draw in zip(plans, draws, strict=True):
