@@ -156,6 +156,7 @@ def study() -> Study:
         SPLITS,
         sizes=SIZES,
         learner=list(LEARNERS),
+        balanced=False,
         metrics=("bcr",),
         fill=True,
         claims=claims(datasets, SPLITS),

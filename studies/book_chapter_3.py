@@ -491,6 +491,7 @@ def study() -> Study:
         KFold(10),
         sizes=sizes,
         learner=list(LEARNERS),
+        balanced=False,
         metrics=("success", "relevant", "redundant", "irrelevant", "accuracy"),
         selection="outside",
         claims=claims(),

@@ -73,6 +73,7 @@ def study() -> Study:
         KFold(10),
         sizes=book_chapter_3.sizes,
         learner=[LEARNER],
+        balanced=False,
         metrics=("success", "relevant", "accuracy"),
         selection="outside",
         claims=claims(),

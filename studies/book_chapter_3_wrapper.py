@@ -44,6 +44,7 @@ def study() -> Study:
         KFold(10),
         sizes=book_chapter_3.sizes,
         learner=[*LEARNERS, "c4.5"],
+        balanced=False,
         metrics=("success", "relevant", "redundant", "irrelevant", "accuracy"),
         selection="outside",
         claims=claims(),

@@ -55,6 +55,7 @@ def study() -> Study:
         KFold(10),
         sizes=book_chapter_3.sizes,
         learner=list(JUDGES),
+        balanced=False,
         metrics=("success", "relevant", "redundant", "irrelevant", "accuracy"),
         selection="outside",
         claims=claims(),

@@ -392,6 +392,7 @@ def study() -> Study:
         Subsampling(SPLITS, test_size=0.1),
         sizes=sizes,
         learner={"clinical SVM": ClinicalSVC()},
+        balanced=False,
         metrics=("bcr", "categorical"),
         claims=claims(),
         title="Paul et al. 2015, mixed columns",

@@ -66,6 +66,7 @@ def study() -> Study:
         Subsampling(SPLITS, test_size=0.1),
         sizes="powers",
         learner=learners(),
+        balanced=False,
         metrics=("bcr",),
         claims=claims(),
         title="Paul et al. 2015, other final classifiers",

@@ -142,6 +142,7 @@ def study() -> Study:
         KFold(FOLDS, n_repeats=REPEATS),
         sizes=SIZES,
         learner=learners(),
+        balanced=False,
         metrics=("accuracy", "bcr"),
         fill=True,
         claims=claims(),

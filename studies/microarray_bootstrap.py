@@ -43,6 +43,7 @@ def study() -> Study:
         Bootstrap(REPLICATES),
         sizes=microarray.SIZES,
         learner=microarray.learners(),
+        balanced=False,
         metrics=("accuracy", "bcr"),
         fill=True,
         claims=claims(),

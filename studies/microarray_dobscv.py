@@ -66,6 +66,7 @@ def study() -> Study:
         DistributionBalancedKFold(FOLDS, n_repeats=microarray.REPEATS),
         sizes=microarray.SIZES,
         learner=microarray.learners(),
+        balanced=False,
         metrics=("accuracy", "bcr"),
         fill=True,
         claims=claims(),

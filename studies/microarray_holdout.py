@@ -60,6 +60,7 @@ def study() -> Study:
         Holdout(),
         sizes=microarray.SIZES,
         learner=microarray.learners(),
+        balanced=False,
         metrics=("accuracy", "bcr"),
         fill=True,
         claims=claims(),

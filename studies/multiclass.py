@@ -140,6 +140,7 @@ def study() -> Study:
         Subsampling(1, test_size=TEST, random_state=SPLIT_SEED),
         sizes=made_sizes,
         learner={"linear SVM": SharedPriceSVM()},
+        balanced=False,
         metrics=(),
         claims=claims(),
         title="Izetta, Verdes and Granitto 2017, artificial problems",

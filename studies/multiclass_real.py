@@ -139,6 +139,7 @@ def study() -> Study:
         ),
         sizes=SIZES,
         learner={"linear SVM": SharedPriceSVM()},
+        balanced=False,
         metrics=(),
         claims=claims(),
         title="Izetta, Verdes and Granitto 2017, real tables",

@@ -86,6 +86,7 @@ def study() -> Study:
         Subsampling(RUNS, test_size=TEST, random_state=0),
         sizes=[2],
         learner={"linear SVM": LinearSVM(C=C)},
+        balanced=False,
         metrics=(),
         claims=claims(),
         title="Izetta, Verdes and Granitto 2017, time",

@@ -136,6 +136,7 @@ def study() -> Study:
         Subsampling(SPLITS, test_size=0.1, random_state=SPLIT_SEED),
         sizes=SIZES,
         learner={"linear SVM": LinearSVM()},
+        balanced=False,
         metrics=("bcr",),
         claims=claims(),
         title="Helleputte and Dupont 2009, clinical markers favoured",

@@ -115,6 +115,7 @@ def study(selection: str = "outside") -> Study:
         LeaveOneOut(),
         sizes=[SIZE],
         learner={"linear SVM": LinearSVM()},
+        balanced=False,
         metrics=("accuracy", "bcr"),
         selection=selection,
         claims=claims() if selection == "outside" else (),
@@ -184,6 +185,7 @@ def other_ways() -> dict[str, Any]:
         LeaveOneOut(),
         sizes=[SIZE],
         learner={"linear SVM": LinearSVM()},
+        balanced=False,
         metrics=("accuracy",),
         selection="outside",
     ).run()

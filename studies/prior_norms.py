@@ -151,6 +151,7 @@ def study() -> Study:
         Subsampling(SPLITS, test_size=0.1, random_state=SPLIT_SEED),
         sizes=[size for size in SIZES if size <= 64],
         learner={"linear SVM": LinearSVM()},
+        balanced=False,
         metrics=("bcr",),
         claims=claims(),
         title="Helleputte and Dupont 2009, the 1-norm with a prior",

@@ -235,6 +235,7 @@ def study() -> Study:
         Subsampling(INNER, test_size=0.1, random_state=INNER_SEED),
         sizes=SIZES,
         learner={"linear SVM": LinearSVM()},
+        balanced=False,
         metrics=("bcr",),
         claims=claims(),
         title="Helleputte and Dupont 2009, a prior from another part of the table",

@@ -120,7 +120,7 @@ def test_missing_values_are_filled_for_a_method_that_needs_it(featly, frame, tmp
         (("--row-groups", "who"), "--row-groups 'who' is no column"),
         (("--rule", "luck"), "--rule 'luck'"),
         (("--protocol", "luck"), "--protocol 'luck'"),
-        (("--metric", "auc"), "there is no metric 'auc'"),
+        (("--metric", "area"), "there is no metric 'area'"),
     ],
 )
 def test_mistakes_cost_a_line(mistake, csv, options, message, monkeypatch, tmp_path):

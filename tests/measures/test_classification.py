@@ -264,7 +264,8 @@ def test_point632plus_takes_arrays():
 
 
 def test_metrics_by_name():
-    assert list(METRICS) == ["bcr", "accuracy", "error", "sensitivity", "specificity"]
+    names = ["bcr", "accuracy", "error", "sensitivity", "specificity", "ppv", "npv", "f1"]
+    assert list(METRICS) == names
     perfect, useless = [[3, 0], [0, 4]], [[0, 3], [4, 0]]
     for name, metric in METRICS.items():
         assert metric.name == name

@@ -21,8 +21,8 @@ IRREGULAR = {
 }  # fmt: skip
 # names of the public interface, and words that end in "ed" and are no participle of a verb here
 ALLOWED = {
-    "biased", "coded", "embed", "favoured", "feed", "need", "scaled", "seed", "shifted", "shuffled",
-    "speed", "weighted",
+    "biased", "coded", "embed", "favoured", "feed", "need", "nested", "scaled", "seed", "shifted",
+    "shuffled", "speed", "weighted",
 }  # fmt: skip
 # the first line of a parameter that many functions share; what is special to one follows below it
 SHARED = {

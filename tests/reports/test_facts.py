@@ -424,7 +424,7 @@ def test_numbers(value, text):
         ({"methods": ["no-such"]}, "there is no method 'no-such'"),
         ({"n_shown": 0}, "n_shown=0"),
         ({"n_shown": True}, "n_shown=True"),
-        ({"metric": "auc"}, "there is no metric 'auc'"),
+        ({"metric": "area"}, "there is no metric 'area'"),
         ({"names": ["a"]}, "names: give 6 of them"),
         ({"names": "abcdef"}, "give a list with a name for each column"),
         ({"splits": 0}, "n_splits"),

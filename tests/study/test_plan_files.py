@@ -245,7 +245,8 @@ def test_a_plan_with_every_part(folder):
     assert study.datasets["corral"].roles is not None
     assert isinstance(study.learners["linear-svm"], LinearSVM)
     assert study.learners["linear-svm"].C == 10
-    assert study.learners["nearer"].steps[-1][1].n_neighbors == 3
+    assert study.learners["linear-svm"].class_weight == "balanced"
+    assert study.learners["nearer"].learner.steps[-1][1].n_neighbors == 3
     assert [claim.published for claim in study.claims] == [0.5, "about the same", 3]
     assert [claim.where for claim in study.claims] == ["table 1", "", "page 4"]
 
@@ -406,7 +407,7 @@ BASE = {"methods": "f-test", "datasets": "corral"}
         ({"learner": {"learner": "linear-svm", "C": 3}}, "learners.C: give the name of a learner"),
         ({"learner": "tree", "learners": "tree"}, "learner or learners, not both"),
         ({"learner": 3}, "learners: give a name"),
-        ({"metrics": ["auc"]}, "no metric 'auc'"),
+        ({"metrics": ["area"]}, "no metric 'area'"),
         ({"selection": "out"}, "selection='out'"),
         ({"resample": "SMOT"}, "no sampler 'SMOT'; did you mean 'SMOTE'"),
         ({"resample": {"sampler": "SMOTE", "k": 1}}, "SMOTE has no parameter 'k'"),

@@ -167,7 +167,7 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-WHOLE = ["rankings.parquet", "rows.parquet", "study.json"]
+WHOLE = ["predictions.sqlite", "rankings.parquet", "rows.parquet", "study.json"]
 
 
 # ---- one run -------------------------------------------------------------------------------------
@@ -854,7 +854,7 @@ def test_the_clock_divides_by_processes_and_forgets_the_first():
         ({"learner": GaussianNB}, r"GaussianNB is a class: write GaussianNB\(\)"),
         ({"learner": object()}, "has no fit and predict"),
         ({"learner": [GaussianNB(), GaussianNB()]}, "two learners"),
-        ({"metrics": ["auc"]}, "no metric 'auc'"),
+        ({"metrics": ["area"]}, "no metric 'area'"),
         ({"metrics": "success"}, "'success' needs a dataset of which the truth is known"),
         ({"selection": "both"}, "selection='both'"),
         ({"resample": "smote"}, "resample='smote'"),

@@ -237,7 +237,7 @@ def test_values_are_paired_by_split():
         (Claim.untestable("u", "t", "the data is not public"), "the data is not public"),
         (value(1, dataset="colon"), "the study has no dataset 'colon'"),
         (value(1, method="mrmr"), "the study has no method 'mrmr'"),
-        (value(1, metric="auc"), "there is no metric 'auc'"),
+        (value(1, metric="area"), "there is no metric 'area'"),
         (value(1, metric="success"), "needs datasets of which the truth is known"),
         (value(1, learner="forest"), "the study has no learner 'forest'"),
         (value(1), "say which learner is meant: says, flips"),

@@ -239,6 +239,7 @@ def test_a_learner_that_learns_from_the_rows_it_predicts_is_caught(monkeypatch):
         return self.classes_[(values > 0).astype(int)]
 
     monkeypatch.setattr(LinearSVM, "predict", predict)
+    monkeypatch.delattr(LinearSVM, "predict_path_values")
     monkeypatch.delattr(LinearSVM, "predict_path")
     messages = failed_checks(FTest())
     assert "is predicted for untouched rows" in messages["test_rows_have_no_say"]

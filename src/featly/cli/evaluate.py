@@ -23,7 +23,16 @@ Processes = Annotated[
     int | None, typer.Option("--jobs", "-j", help="Processes; all cores by default.")
 ]
 Metric = Annotated[
-    str, typer.Option(help="bcr, accuracy, error, sensitivity, specificity.")
+    str | None,
+    typer.Option(help="bcr, auc, accuracy, error, sensitivity, specificity, ppv, npv, f1, pr_auc; "
+                 "of learners with probabilities brier, log_loss. Left out: that of the plan, "
+                 "bcr."),
+]  # fmt: skip
+Balanced = Annotated[
+    bool | None,
+    typer.Option("--balanced/--unbalanced", rich_help_panel=_PROTOCOL, show_default=False,
+                 help="Train the learner with classes of equal weight. Left out: yes, unless the "
+                 "metric is accuracy, error, brier or log_loss."),
 ]  # fmt: skip
 Rule = Annotated[
     str,
@@ -102,6 +111,7 @@ def evaluate(
                      help="What is trained on the selected columns: linear-svm, naive-bayes, "
                      "logistic, 1-nn, 5-nn, tree, forest, rbf-svm; several with commas."),
     ] = "linear-svm",
+    balanced: Balanced = None,
     null: Shuffles = 0,
     resample: Sampler = None,
     row_groups: RowGroups = None,
@@ -113,7 +123,7 @@ def evaluate(
                      "and say so."),
     ] = False,
     seed: Seed = 0,
-    metric: Metric = "bcr",
+    metric: Metric = None,
     rule: Rule = "within-interval",
     curves: Curves = False,
     output: Annotated[
@@ -162,7 +172,7 @@ def run_plan(
         typer.Option("--output", "-o", metavar="FOLDER",
                      help="Where the results go; the name of the plan without its ending."),
     ] = None,
-    metric: Metric = "bcr",
+    metric: Metric = None,
     rule: Rule = "within-interval",
     curves: Curves = False,
     json: Json = False,
@@ -194,7 +204,7 @@ def run_plan(
 @make_command()
 def show(
     folder: Annotated[str, typer.Argument(help="Folder of a study.", metavar="FOLDER")],
-    metric: Metric = "bcr",
+    metric: Metric = None,
     rule: Rule = "within-interval",
     curves: Curves = False,
     json: Json = False,

@@ -9,7 +9,6 @@ import typer
 from featly.cli.errors import make_command
 from featly.cli.evaluate import (
     _PROTOCOL,
-    Metric,
     Processes,
     ProtocolName,
     RowGroups,
@@ -105,7 +104,11 @@ def report(
     row_groups: RowGroups = None,
     split_column: SplitColumn = None,
     seed: Seed = 0,
-    metric: Metric = "bcr",
+    metric: Annotated[
+        str,
+        typer.Option(help="bcr, auc, accuracy, error, sensitivity, specificity, ppv, npv, f1, "
+                     "pr_auc."),
+    ] = "bcr",
     rule: Annotated[
         str | None,
         typer.Option(help="How the number of columns is chosen: within-interval, best, "

@@ -12,8 +12,9 @@ from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
 from featly.measures.sizes import SIZE_RULES
 from featly.study import Advice, Dataset, Results, Study
 from featly.study.advise.advice import advise_on_training_rows
+from featly.study.curves import PARTNERS
 from featly.study.plan_files import SPLITTERS, make_sampler
-from featly.study.results import SELECTION_METRICS
+from featly.study.results import GREATER, SELECTION_METRICS
 
 __all__ = [
     "check_study_options",
@@ -37,6 +38,8 @@ def check_study_options(options: Mapping[str, Any]) -> None:
     make_splitter(options)
     parse_sizes(options["sizes"])
     parse_rule(options["rule"])
+    if options["metric"] is not None and options["metric"] not in GREATER:
+        raise ParameterError(f"--metric {options['metric']!r}: there are {', '.join(GREATER)}")
     make_sampler(options["resample"])
     if options["methods"] is not None and not _is_auto(options):
         parse_methods(options["methods"])
@@ -75,7 +78,8 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
         splits,
         sizes=parse_sizes(options["sizes"]),
         learner=[name.strip() for name in options["learner"].split(",")],
-        metrics=tuple(dict.fromkeys([options["metric"], "bcr", "accuracy"])),
+        balanced="auto" if options["balanced"] is None else options["balanced"],
+        metric=options["metric"],
         selection="outside" if options["outside"] else "inside",
         fill=fill,
         resample=make_sampler(options["resample"]),
@@ -181,7 +185,8 @@ def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
     if len(study.datasets) > 5:
         lines.append(f"and {len(study.datasets) - 5} other datasets")
     lines.append(
-        f"{', '.join(study.methods)} judged by {', '.join(study.learners)} on {study.splits!r}"
+        f"{', '.join(study.methods)} judged by {', '.join(study.learners)} "
+        f"{'with classes of equal weight ' if study.balanced else ''}on {study.splits!r}"
         + (f", and {study.null} times with shuffled labels" if study.null else "")
     )
     return lines
@@ -191,7 +196,7 @@ def plan_lines(study: Study, advice: Advice | None = None) -> list[str]:
 def show_results(
     results: Results,
     *,
-    metric: str,
+    metric: str | None,
     rule: str,
     curves: bool,
     json: bool,
@@ -199,6 +204,7 @@ def show_results(
     advice: Advice | None = None,
 ) -> None:
     """Print tables on standard output, and sentences about them on standard error."""
+    metric = metric or results.metric
     chosen = results.summary(metric, rule=parse_rule(rule))
     several = len(results.about["methods"]) > 1
     comparison = results.compare(metric, size="chosen", rule=parse_rule(rule)) if several else None
@@ -242,6 +248,11 @@ def _select_for_terminal(
         pl.col("size").alias("columns"),
         pl.col(value).round(3).alias(metric),
         interval.alias("95% interval"),
+        *(
+            pl.col(name).round(3)
+            for name in PARTNERS.values()
+            if name in table.columns and name != metric
+        ),
         pl.col("kuncheva").round(3).alias("stability"),
     ]
     if not curves:
@@ -279,6 +290,7 @@ def _conclusions(results: Results, comparison: Any, metric: str) -> list[str]:
     if failed.height:
         noun = "fit" if failed.height == 1 else "fits"
         lines.append(f"{failed.height:,} {noun} failed, the first: {failed['failure'][0]}")
+    lines += [f"note: {remark}" for remark in results.remarks()[:3]]
     lines += [f"note: {note}" for note in results.notes[:3]]
     verdicts = results.verdicts()
     if len(verdicts):
@@ -303,6 +315,7 @@ def _make_document(
         "summary": chosen.to_dicts(),
         "curves": results.curves(metric).to_dicts(),
         "failures": results.failures.height,
+        "remarks": results.remarks(),
     }
     if comparison is not None:
         document["pairs"] = comparison.pairs.to_dicts()

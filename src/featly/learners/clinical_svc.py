@@ -29,6 +29,7 @@ from featly.kernels.clinical import DICT_OF_WEIGHTS, LIST_OF_WEIGHTS, Weights
 from featly.kernels.positions import Positions
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
+from featly.learners.path import PathPredictions, from_decisions
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.parameters import ClassWeighted, InSchema, Threaded
 from featly.problem.problem import row_prices
@@ -195,6 +196,36 @@ class ClinicalSVC(ClassWeighted, Threaded, InSchema, MixedColumns, ClassifierMix
         >>> ClinicalSVC().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        path, duality_gaps = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_duality_gaps(duality_gaps)
+        return path.labels
+
+    def predict_path_values(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> PathPredictions:
+        """Do the same as :meth:`predict_path`, and return decision values beside the classes.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        PathPredictions
+        """
+        path, duality_gaps = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_duality_gaps(duality_gaps)
+        return path
+
+    # ---- parts ------------------------------------------------------------------------------
+    def _follow_path(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> tuple[PathPredictions, FloatArray]:
+        """Return the predictions at every size, and the certificates of the solutions."""
         check_parameters(self)
         owner, positions = ClinicalKernel(schema=self.schema), Positions(self.schema)
         z = positions.fit(X, owner)
@@ -204,18 +235,16 @@ class ClinicalSVC(ClassWeighted, Threaded, InSchema, MixedColumns, ClassifierMix
         prices = row_prices(self.C, self.class_weight, codes, classes)
         machines = pair_machines(codes, len(classes), prices)
         weights = self._path_weights(positions, z, owner)
-        predictions = np.empty((len(sizes), test_z.shape[1]), np.int64)
+        decisions: list[FloatArray] = []
         duality_gaps = np.empty((len(sizes), len(machines)))
         with single_threaded_blas():
             path = self._path if z.shape[1] <= MOST_DENSE_ROWS else self._path_by_products
             for k, values in enumerate(path(machines, z, test_z, weights, sizes)):
                 least = np.array([machine.least for machine in machines])
-                predictions[k] = winning_classes(decision_values(values, least, len(classes)))
+                decisions.append(decision_values(values, least, len(classes)))
                 duality_gaps[k] = [machine.duality_gap for machine in machines]
-        self._warn_of_duality_gaps(duality_gaps)
-        return classes[predictions]
+        return from_decisions(decisions, classes), duality_gaps
 
-    # ---- parts ------------------------------------------------------------------------------
     def _path_weights(self, positions: Positions, z: FloatArray, owner: Any) -> FloatArray:
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema)
         kernel.adopt(positions, z, owner)

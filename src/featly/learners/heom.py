@@ -25,6 +25,7 @@ from featly.core.models.heom import add_distances, poll
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
 from featly.learners.one_vs_one import check_sizes
+from featly.learners.path import PathPredictions
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.problem.parameters import InSchema, Threaded
 from featly.problem.target import read_classes
@@ -219,14 +220,35 @@ class HEOMNeighbors(Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstim
         >>> HEOMNeighbors().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        return self.predict_path_values(X, y, X_test, sizes).labels
+
+    def predict_path_values(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> PathPredictions:
+        """Do the same as :meth:`predict_path`, and return probabilities beside the classes.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        PathPredictions
+        """
         check_parameters(self)
         reader, owner = MixedReader(self.schema), HEOMNeighbors()
         rows = reader.fit(X, owner)
         training, other = _Training(reader, rows), reader.read(X_test, owner)
         sizes = check_sizes(sizes, reader.n_features)
         codes, classes = read_classes(y, rows.n_rows, type(self).__name__)
-        wins = self._count_votes(training, codes, len(classes), training.cells_of(other), sizes)[1]
-        return classes[wins.argmax(axis=2)]
+        cells = training.cells_of(other)
+        shares, wins = self._count_votes(training, codes, len(classes), cells, sizes)
+        labels = classes[wins.argmax(axis=2)]
+        return PathPredictions(labels, shares, is_probability=True, classes=classes)
 
     # ---- parts ------------------------------------------------------------------------------
     def _read_cells(self, X: Any) -> FloatArray:

@@ -23,6 +23,7 @@ from featly.core.runtime.parallel import single_threaded_blas
 from featly.learners.encoding import Encoder
 from featly.learners.one_vs_one import check_sizes, decision_values, winning_classes
 from featly.learners.pairwise_svm import PairMachine, pair_machines
+from featly.learners.path import PathPredictions, from_decisions
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.parameters import ClassWeighted, InSchema
 from featly.problem.problem import row_prices
@@ -182,13 +183,43 @@ class LinearSVM(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEsti
         >>> LinearSVM().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        path, duality_gaps = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_duality_gaps(duality_gaps)
+        return path.labels
+
+    def predict_path_values(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> PathPredictions:
+        """Do the same as :meth:`predict_path`, and return decision values beside the classes.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        PathPredictions
+        """
+        path, duality_gaps = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_duality_gaps(duality_gaps)
+        return path
+
+    # ---- parts ------------------------------------------------------------------------------
+    def _follow_path(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> tuple[PathPredictions, FloatArray]:
+        """Return the predictions at every size, and the certificates of the solutions."""
         check_parameters(self)
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z, other = encoder.fit_transform(X), encoder.transform(X_test)
         sizes = check_sizes(sizes, encoder.n_features_in_)
         codes, classes = read_classes(y, len(Z), type(self).__name__)
         machines = self._machines(codes, classes)
-        predictions = np.empty((len(sizes), len(other)), np.int64)
+        decisions: list[FloatArray] = []
         duality_gaps = np.empty((len(sizes), len(machines)))
         with single_threaded_blas():
             kernel = _Kernel(Z, other)
@@ -196,12 +227,10 @@ class LinearSVM(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEsti
                 kernel.grow(int(encoder.starts_[size]))
                 values = np.column_stack([kernel.solve(machine) for machine in machines])
                 least = np.array([machine.least for machine in machines])
-                predictions[k] = winning_classes(decision_values(values, least, len(classes)))
+                decisions.append(decision_values(values, least, len(classes)))
                 duality_gaps[k] = [machine.duality_gap for machine in machines]
-        self._warn_of_duality_gaps(duality_gaps)
-        return classes[predictions]
+        return from_decisions(decisions, classes), duality_gaps
 
-    # ---- parts ------------------------------------------------------------------------------
     def _machines(self, codes: AnyArray, classes: AnyArray) -> list[PairMachine]:
         prices = row_prices(self.C, self.class_weight, codes, classes)
         return pair_machines(codes, len(classes), prices)

@@ -25,6 +25,7 @@ from featly.basics.params import ListOf, Number, check_parameters
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
 from featly.learners.one_vs_one import check_sizes
+from featly.learners.path import PathPredictions
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
 from featly.problem.parameters import InSchema
 from featly.problem.target import read_classes
@@ -154,10 +155,7 @@ class MixedNaiveBayes(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         logarithms : float array of shape (n_rows, n_classes)
         """
-        joint = self._joint(X)
-        joint -= joint.max(axis=1, keepdims=True)
-        logarithms: FloatArray = joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
-        return logarithms
+        return _normalise(self._joint(X))
 
     def winners(self, X: Any) -> BoolArray:
         """Return the most likely classes: several where they are equally likely.
@@ -204,6 +202,25 @@ class MixedNaiveBayes(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         >>> MixedNaiveBayes().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        return self.predict_path_values(X, y, X_test, sizes).labels
+
+    def predict_path_values(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> PathPredictions:
+        """Do the same as :meth:`predict_path`, and return probabilities beside the classes.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        PathPredictions
+        """
         check_parameters(self)
         reader, owner = MixedReader(self.schema), MixedNaiveBayes()
         rows = reader.fit(X, owner)
@@ -211,8 +228,14 @@ class MixedNaiveBayes(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         sizes = check_sizes(sizes, reader.n_features)
         codes, classes = read_classes(y, rows.n_rows, type(self).__name__)
         priors = self._check_priors(codes, len(classes))
-        totals = self._learn_columns(reader, rows, codes).totals(other, priors, sizes)
-        return classes[np.array([_find_likeliest(total).argmax(axis=1) for total in totals])]
+        winners, probabilities = [], []
+        for total in self._learn_columns(reader, rows, codes).totals(other, priors, sizes):
+            winners.append(_find_likeliest(total).argmax(axis=1))
+            probabilities.append(np.exp(_normalise(total)))
+        labels = classes[np.array(winners)]
+        return PathPredictions(
+            labels, np.array(probabilities), is_probability=True, classes=classes
+        )
 
     # ---- parts ------------------------------------------------------------------------------
     def _check_priors(self, codes: IntArray, n_classes: int) -> FloatArray:
@@ -289,6 +312,13 @@ class _Columns:
                     )
                 n_added += max(n_run, 1)
             yield total
+
+
+def _normalise(total: FloatArray) -> FloatArray:
+    """Return logarithms of probabilities that sum to 1."""
+    joint = total - total.max(axis=1, keepdims=True)
+    logarithms: FloatArray = joint - np.log(np.exp(joint).sum(axis=1, keepdims=True))
+    return logarithms
 
 
 def _find_likeliest(total: FloatArray) -> BoolArray:

@@ -34,6 +34,7 @@ from featly.core.models.least_squares import (
 from featly.core.models.least_squares_tables import Table, signs
 from featly.learners.encoded_rows import EncodedRows
 from featly.learners.one_vs_one import check_sizes, winning_classes
+from featly.learners.path import PathPredictions
 from featly.learners.proximal_svc import stack_weights
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.parameters import InSchema
@@ -253,7 +254,10 @@ class OneLayerNetwork(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         -------
         probabilities : float array of shape (n_rows, n_classes)
         """
-        values = self.decision_function(X)
+        return self._shares(self.decision_function(X))
+
+    def _shares(self, values: FloatArray) -> FloatArray:
+        """Return decision values as probabilities, a column a class."""
         if self.activation == "identity":
             share = np.clip((values + 1) / 2, 0.0, 1.0)
         else:  # (1 + tanh(v)) / 2 is the logistic function of 2v
@@ -293,7 +297,36 @@ class OneLayerNetwork(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         >>> OneLayerNetwork().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
-        _, ridge = self._resolve_parameters()
+        path, residuals = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_residuals(residuals)
+        return path.labels
+
+    def predict_path_values(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> PathPredictions:
+        """Do the same as :meth:`predict_path`, and return probabilities beside the classes.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        PathPredictions
+        """
+        path, residuals = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_residuals(residuals)
+        return path
+
+    def _follow_path(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> tuple[PathPredictions, FloatArray]:
+        """Return the predictions at every size, and the certificates of the solutions."""
+        height, ridge = self._resolve_parameters()
         rows, owner = EncodedRows(True, self.schema, growing=True), OneLayerNetwork()
         table = rows.fit(X, owner)
         other = rows.read(X_test, owner)
@@ -308,16 +341,15 @@ class OneLayerNetwork(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
             center, scale = _units(*table.moments(), rows.starts)
             scaled = table.rescale(center, scale)
             solutions = list(solve(scaled, codes, len(classes), ridge, None, counts))
-        self._warn_of_residuals(np.array([solution.residual for solution in solutions]))
         values = other.rescale(center, scale).multiply(
             stack_weights([solution.beta for solution in solutions])
         )
         parts = zip(solutions, np.hsplit(values, len(solutions)), strict=True)
-        return classes[
-            np.array(
-                [winning_classes(clear_rounding(part, solution.least)) for solution, part in parts]
-            )
-        ]
+        decisions = [clear_rounding(part, solution.least) for solution, part in parts]
+        labels = classes[np.array([winning_classes(part) for part in decisions])]
+        shares = np.array([self._shares(height * part) for part in decisions])
+        path = PathPredictions(labels, shares, is_probability=True, classes=classes)
+        return path, np.array([solution.residual for solution in solutions])
 
     # ---- learning ---------------------------------------------------------------------------
     def _learn(self, height: float, ridge: float) -> None:

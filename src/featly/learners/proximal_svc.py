@@ -23,6 +23,7 @@ from featly.core.models.least_squares import LARGEST_SYSTEM, Solution, clear_rou
 from featly.core.models.least_squares_tables import BlockTable, Table
 from featly.learners.encoded_rows import EncodedRows
 from featly.learners.one_vs_one import check_sizes, winning_classes
+from featly.learners.path import PathPredictions, from_decisions
 from featly.problem.ingest_rows import MixedColumns
 from featly.problem.parameters import ClassWeighted, InSchema
 from featly.problem.problem import row_prices
@@ -223,6 +224,36 @@ class ProximalSVC(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEs
         >>> ProximalSVC().predict_path(X[::2], y[::2], X[1::2], [1, 4]).shape
         (2, 20)
         """
+        path, residuals = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_residuals(residuals)
+        return path.labels
+
+    def predict_path_values(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> PathPredictions:
+        """Do the same as :meth:`predict_path`, and return decision values beside the classes.
+
+        Parameters
+        ----------
+        X, y
+            The training rows, columns in the order in which they join.
+        X_test
+            Rows to predict, with the same columns.
+        sizes : ascending counts of columns
+
+        Returns
+        -------
+        PathPredictions
+        """
+        path, residuals = self._follow_path(X, y, X_test, sizes)
+        self._warn_of_residuals(residuals)
+        return path
+
+    # ---- parts ------------------------------------------------------------------------------
+    def _follow_path(
+        self, X: Any, y: Any, X_test: Any, sizes: Sequence[int]
+    ) -> tuple[PathPredictions, FloatArray]:
+        """Return the predictions at every size, and the certificates of the solutions."""
         check_parameters(self)
         rows, owner = EncodedRows(self.standardize, self.schema), ProximalSVC()
         table = rows.fit(X, owner)
@@ -231,14 +262,12 @@ class ProximalSVC(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEs
         codes, classes = self._target(y, table.n_rows)
         prices = row_prices(self.C, self.class_weight, codes, classes)
         counts = [int(rows.starts[size]) for size in sizes]
-        predictions, residuals = [], []
+        decisions, residuals = [], []
         for solution, values in self._path(table, other, codes, len(classes), prices, counts):
-            predictions.append(winning_classes(clear_rounding(values, solution.least)))
+            decisions.append(clear_rounding(values, solution.least))
             residuals.append(solution.residual)
-        self._warn_of_residuals(np.array(residuals))
-        return classes[np.array(predictions)]
+        return from_decisions(decisions, classes), np.array(residuals)
 
-    # ---- parts ------------------------------------------------------------------------------
     def _path(
         self,
         table: Table,

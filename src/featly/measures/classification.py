@@ -29,10 +29,13 @@ __all__ = [
     "cost_score",
     "detection",
     "error",
+    "f1",
     "false_positive_rate",
     "no_information",
+    "npv",
     "point632",
     "point632plus",
+    "ppv",
     "sensitivity",
     "specificity",
 ]
@@ -266,6 +269,104 @@ def specificity(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
     return _plain(_ratio(negatives - column[..., code] + counts[..., code, code], negatives))
 
 
+def ppv(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
+    """Positive predictive value, TP / (TP + FP): the share of positive predictions that are right.
+
+    It depends on how frequent the positive class is among the rows.
+
+    Parameters
+    ----------
+    confusion : array of shape (..., L, L)
+        A confusion matrix, or a stack of them.
+    positive : int, default=1
+        The code of the positive class. With more than two classes, all others are negative.
+
+    Returns
+    -------
+    float or array of shape (...)
+        nan where no row is predicted positive.
+
+    References
+    ----------
+    Altman, D. G. and Bland, J. M. (1994), Diagnostic tests 2: predictive values, *BMJ* 309, 102.
+
+    Examples
+    --------
+    >>> from featly.measures.classification import ppv
+    >>> ppv([[3, 1], [0, 2]]), ppv([[3, 1], [0, 2]], positive=0)
+    (0.6666666666666666, 1.0)
+    """
+    counts = _stack(confusion)
+    code = _class(positive, counts.shape[-1])
+    return _plain(_ratio(counts[..., code, code], counts[..., code].sum(axis=-1)))
+
+
+def npv(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
+    """Negative predictive value, TN / (TN + FN): the share of negative predictions that are right.
+
+    It depends on how frequent the positive class is among the rows.
+
+    Parameters
+    ----------
+    confusion : array of shape (..., L, L)
+        A confusion matrix, or a stack of them.
+    positive : int, default=1
+        The code of the positive class. With more than two classes, all others are negative, and
+        a negative row predicted as another negative class counts as right.
+
+    Returns
+    -------
+    float or array of shape (...)
+        nan where no row is predicted negative.
+
+    References
+    ----------
+    Altman, D. G. and Bland, J. M. (1994), Diagnostic tests 2: predictive values, *BMJ* 309, 102.
+
+    Examples
+    --------
+    >>> from featly.measures.classification import npv
+    >>> npv([[3, 1], [1, 2]])
+    0.75
+    """
+    counts = _stack(confusion)
+    code = _class(positive, counts.shape[-1])
+    predicted = counts.sum(axis=(-2, -1)) - counts[..., code].sum(axis=-1)
+    missed = counts[..., code, :].sum(axis=-1) - counts[..., code, code]
+    return _plain(_ratio(predicted - missed, predicted))
+
+
+def f1(confusion: ArrayLike, positive: int = 1) -> float | np.ndarray:
+    """Harmonic mean of sensitivity and positive predictive value, 2 TP / (2 TP + FP + FN).
+
+    Parameters
+    ----------
+    confusion : array of shape (..., L, L)
+        A confusion matrix, or a stack of them.
+    positive : int, default=1
+        The code of the positive class. With more than two classes, all others are negative.
+
+    Returns
+    -------
+    float or array of shape (...)
+        nan where no row is positive or predicted positive.
+
+    References
+    ----------
+    Van Rijsbergen, C. J. (1979), *Information Retrieval*, 2nd edition, Butterworths.
+
+    Examples
+    --------
+    >>> from featly.measures.classification import f1
+    >>> f1([[3, 1], [0, 2]])
+    0.8
+    """
+    counts = _stack(confusion)
+    code = _class(positive, counts.shape[-1])
+    both = counts[..., code, :].sum(axis=-1) + counts[..., code].sum(axis=-1)
+    return _plain(_ratio(2 * counts[..., code, code], both))
+
+
 def cost_score(confusion: ArrayLike, costs: ArrayLike) -> float | np.ndarray:
     r"""Mean cost of a row, :math:`\sum_{cd} n_{cd} C_{cd} / n`; lower is better.
 
@@ -470,6 +571,9 @@ METRICS: dict[str, Metric] = {
         Metric("error", error, False, "fraction of the rows predicted wrong"),
         Metric("sensitivity", sensitivity, True, "fraction found of the class with code 1"),
         Metric("specificity", specificity, True, "fraction of the other rows not taken for code 1"),
+        Metric("ppv", ppv, True, "fraction of the rows predicted as code 1 that are"),
+        Metric("npv", npv, True, "fraction of the rows predicted as others that are"),
+        Metric("f1", f1, True, "harmonic mean of sensitivity and ppv"),
     )
 }
 """The metrics that need nothing but a confusion matrix, by name."""

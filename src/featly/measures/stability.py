@@ -29,6 +29,7 @@ from featly.basics.errors import DataError, ParameterError
 
 __all__ = [
     "Stability",
+    "half_index",
     "kuncheva_curve",
     "kuncheva_index",
     "nogueira_curve",
@@ -307,6 +308,63 @@ def nogueira_curve(
     largest_spread[distinct == n_features] = np.nan
     variance = 4 / n_runs**3 * spread / largest_spread**2
     return _interval(value[position], variance[position], quantile)
+
+
+def half_index(
+    first: Sequence[ArrayLike],
+    second: Sequence[ArrayLike],
+    sizes: ArrayLike,
+    n_features: int,
+) -> np.ndarray:
+    r"""Compute the agreement of selections made on the two halves of each of several splits.
+
+    .. math::
+
+        \hat\Phi_r(s) = \frac{|A_r \cap B_r| - s^2 / p}{s - s^2 / p}
+
+    with A and B the first s columns of the rankings of the halves: Nogueira's stability of the two,
+    which is Kuncheva's index. The halves share no row, so that the value is what two fresh tables
+    of half the size would give.
+
+    Parameters
+    ----------
+    first, second : sequences of int arrays
+        For each split the ranking of either half, best first; or selections of any size.
+    sizes : int array of shape (n_sizes,)
+        From 1 to the length of the rankings; 0 compares selections as they are, by
+        :func:`nogueira_stability`.
+    n_features : int
+        Columns of the table, p.
+
+    Returns
+    -------
+    float array of shape (n_splits, n_sizes)
+        nan at size p, at which all selections are the same.
+
+    References
+    ----------
+    Nogueira, S., Sechidis, K. and Brown, G. (2018), On the stability of feature selection
+    algorithms, *JMLR* 18 (174), 1-54. Halves: Shah, R. D. and Samworth, R. J. (2013), Variable
+    selection with error control: another look at stability selection, *J. R. Statist. Soc. B* 75,
+    55-80.
+
+    Examples
+    --------
+    >>> from featly.measures.stability import half_index
+    >>> half_index([[4, 0, 2], [1, 2, 3]], [[4, 2, 0], [0, 4, 5]], [1, 2, 3], 6).round(2)
+    array([[ 1.  ,  0.25,  1.  ],
+           [-0.2 , -0.5 , -1.  ]])
+    """
+    if len(first) != len(second):
+        raise DataError(f"{len(first)} first halves and {len(second)} second ones: give pairs")
+    wanted = np.asarray(sizes)
+    index = np.empty((len(first), wanted.size))
+    for split, pair in enumerate(zip(first, second, strict=True)):
+        a, b = (np.asarray(half) for half in pair)
+        for k, size in enumerate(wanted.tolist()):
+            halves = (a[:size], b[:size]) if size else (a, b)
+            index[split, k] = nogueira_stability(halves, n_features).value
+    return index
 
 
 def column_indices(columns: ArrayLike, n_features: int, name: str) -> np.ndarray:

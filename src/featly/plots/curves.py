@@ -9,6 +9,7 @@ import numpy as np
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import FloatArray
 from featly.measures.classification import METRICS
+from featly.measures.scores import SCORE_METRICS
 from featly.plots.canvas import (
     INK,
     LINES,
@@ -168,7 +169,7 @@ def _check_methods(results: Results, methods: Any) -> list[str]:
 
 def _chance_level(chance: Any, metric: str, n_classes: int) -> float | None:
     if chance is None:
-        return {"bcr": 1.0 / n_classes, "stability": 0.0}.get(metric)
+        return {"bcr": 1.0 / n_classes, "auc": 0.5, "stability": 0.0}.get(metric)
     number = isinstance(chance, int | float | np.number) and not isinstance(chance, bool)
     if not number or not np.isfinite(chance):
         raise ParameterError(f"chance={chance!r}: give a finite number, or None")
@@ -299,9 +300,10 @@ def _set_limits(ax: Any, curves: list[_Curve], level: float | None, metric: str)
     means = np.concatenate([c.mean for c in curves])
     values = np.r_[means, ends[np.isfinite(ends)], [] if level is None else [level]]
     low, high = float(values.min()), float(values.max())
-    if metric in METRICS or metric == "stability":
+    is_rate = metric in METRICS or (metric in SCORE_METRICS and metric != "log_loss")
+    if is_rate or metric == "stability":
         high = min(high, max(1.0, means.max()))
-    if metric in METRICS:
+    if is_rate:
         low = max(low, min(0.0, means.min()))
     margin = 0.04 * (high - low) or 0.05
     ax.set_ylim(low - margin, high + margin)

@@ -18,11 +18,11 @@ from featly.basics.errors import (
     ParameterError,
     SchemaWarning,
 )
-from featly.measures.classification import METRICS
 from featly.measures.sizes import CURVE_RULES, choose_size
 from featly.reports.context import Evidence
 from featly.reports.facts import gather, headline_size
 from featly.reports.report import Report
+from featly.reports.text import METRICS_IN_WORDS
 from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.evaluate import fit_to_all_rows, sizes_for
@@ -90,7 +90,8 @@ def report(
     learner : str or None, default=None
         The learner on the selected columns; None takes the advised one, or "linear-svm".
     metric : str, default="bcr"
-        "bcr", "accuracy", "error", "sensitivity" or "specificity".
+        "bcr", "auc", "accuracy", "error", "sensitivity", "specificity", "ppv", "npv", "f1" or
+        "pr_auc".
     rule : str, int or None, default=None
         The rule for the number of columns, see :data:`featly.measures.sizes.SIZE_RULES`; None takes
         the advised one, or "within-interval".
@@ -166,7 +167,7 @@ def report(
         plan.splits,
         sizes=_resolve_sizes(sizes, rule, data.n_features),
         learner=learner or "linear-svm",
-        metrics=tuple(dict.fromkeys([metric, "bcr", "accuracy"])),
+        metric=metric,
         fill=plan.fill,
         resample=resample,
         null=null,
@@ -238,8 +239,10 @@ def _check_parameters(n_shown: Any, metric: str, rule: Any) -> None:
     is_whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
     if not is_whole or not 1 <= n_shown <= MOST_SHOWN:
         raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
-    if metric not in METRICS:
-        raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(METRICS)}")
+    if metric not in METRICS_IN_WORDS:
+        raise ParameterError(
+            f"there is no metric {metric!r}: there are {', '.join(METRICS_IN_WORDS)}"
+        )
     rules = (*CURVE_RULES, "rule-of-thumb")
     is_count = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
     if rule is not None and rule not in rules and not is_count:

@@ -182,6 +182,7 @@ def _headline(evidence: Evidence) -> dict[str, Any]:
         "bcr": 1 / len(counts),
         "accuracy": counts.max() / counts.sum(),
         "error": 1 - counts.max() / counts.sum(),
+        "auc": 0.5,
     }
     return {
         "metric": metric,

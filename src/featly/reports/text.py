@@ -24,6 +24,11 @@ METRICS_IN_WORDS = {
     "error": "error rate",
     "sensitivity": "sensitivity",
     "specificity": "specificity",
+    "ppv": "positive predictive value",
+    "npv": "negative predictive value",
+    "f1": "F1",
+    "auc": "area under the ROC curve",
+    "pr_auc": "area under the precision-recall curve",
 }
 EXPLAINED = {
     "bcr": "the mean over the classes of the share of their rows that are predicted right",
@@ -31,6 +36,11 @@ EXPLAINED = {
     "error": "the share of rows that are predicted wrong",
     "sensitivity": "the share of rows of the second class that are found",
     "specificity": "the share of rows of the first class that are found",
+    "ppv": "the share of rows predicted as the second class that are of it",
+    "npv": "the share of rows predicted as the first class that are of it",
+    "f1": "the harmonic mean of sensitivity and positive predictive value",
+    "auc": "how often a row of the second class has a larger decision value than one of the first",
+    "pr_auc": "the mean share of rows of the second class among those of largest decision values",
 }
 RULES_IN_WORDS = {
     "within-interval": "the smallest number of columns whose mean lies in the confidence interval "

@@ -13,8 +13,12 @@ Examples
 from featly.study.advise.advice import Advice, advise
 from featly.study.comparison import Comparison
 from featly.study.dataset import Dataset
+from featly.study.halves import HalfStability, half_stability
+from featly.study.nested import NestedStoppedError, nested
+from featly.study.nested_result import Nested, NestedEstimate
 from featly.study.plan import Study
 from featly.study.plan_files import read_dataset, read_plan
+from featly.study.predictability import Predictability, predictability
 from featly.study.prior_report import PriorReport, prior_report
 from featly.study.results import Results
 from featly.study.splits import (
@@ -37,9 +41,14 @@ __all__ = [
     "Dataset",
     "DistributionBalancedKFold",
     "Finding",
+    "HalfStability",
     "Holdout",
     "KFold",
     "LeaveOneOut",
+    "Nested",
+    "NestedEstimate",
+    "NestedStoppedError",
+    "Predictability",
     "PriorReport",
     "Results",
     "Split",
@@ -49,6 +58,9 @@ __all__ = [
     "Verdict",
     "Verdicts",
     "advise",
+    "half_stability",
+    "nested",
+    "predictability",
     "prior_report",
     "read_dataset",
     "read_plan",

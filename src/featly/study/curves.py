@@ -17,12 +17,14 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray
 from featly.measures.classification import (
     METRICS,
+    Metric,
     no_information,
     point632,
     point632plus,
 )
 from featly.measures.corrected_t import check_fraction
 from featly.measures.multi_criteria import stability_performance
+from featly.measures.scores import SCORE_METRICS, ScoreMetric
 from featly.measures.stability import kuncheva_index, nogueira_curve, nogueira_stability
 from featly.study.dataset import family_of
 from featly.study.split_values import (
@@ -41,7 +43,19 @@ if TYPE_CHECKING:
 
     from featly.study.results import Results
 
-__all__ = ["curve_frame", "family_frame", "null_frame", "rows_at_chosen_size", "summary_frame"]
+# shown side by side for two classes: how well rows are ordered, and how well they are divided
+PARTNERS = {"bcr": "auc", "auc": "bcr"}
+RATES: dict[str, Metric | ScoreMetric] = {**METRICS, **SCORE_METRICS}
+
+__all__ = [
+    "PARTNERS",
+    "RATES",
+    "curve_frame",
+    "family_frame",
+    "null_frame",
+    "rows_at_chosen_size",
+    "summary_frame",
+]
 
 
 def curve_frame(results: "Results", metric: str, level: float) -> "pl.DataFrame":
@@ -254,15 +268,39 @@ def summary_frame(results: "Results", metric: str, rule: str | int, level: float
         .group_by(KEYS)
         .agg(pl.len().cast(pl.Int64).alias("n_untrained"))
     )
+    partner = _partner_means(results, metric)
+    if partner is not None:
+        summary = summary.join(partner, on=KEYS, how="left")
     summary = summary.join(failed, on=KEYS, how="left").with_columns(
         pl.col("n_failed") + pl.col("n_untrained").fill_null(0),
         pl.lit(results.biased).alias("biased"),
         _geometric_mean(summary, metric),
     )
     return sort_by_plan(summary, results, keys).select(
-        "dataset", "method", "size", pl.col("mean").alias(metric), "lower", "upper", "kuncheva",
+        "dataset", "method", "size", pl.col("mean").alias(metric), "lower", "upper",
+        *([] if partner is None else [PARTNERS[metric]]), "kuncheva",
         "geometric_mean", "learner", "seconds", "n_failed", "biased",
     )  # fmt: skip
+
+
+def _partner_means(results: "Results", metric: str) -> "pl.DataFrame | None":
+    """Return the means of the metric that is shown beside another one, of two-class datasets."""
+    import polars as pl
+
+    partner = PARTNERS.get(metric)
+    if partner is None or results.predictions is None:
+        return None
+    two = [name for name, data in results.about["datasets"].items() if len(data["classes"]) == 2]
+    try:
+        values = split_values(results, partner, draws=False)
+    except ParameterError:  # no learner gives decision values
+        return None
+    means = (
+        at_own_size(values.filter(pl.col("dataset").is_in(two)), own_sizes(results))
+        .group_by(KEYS)
+        .agg(pl.col("value").mean().alias(partner))
+    )
+    return None if means[partner].is_null().all() else means
 
 
 def _geometric_mean(summary: "pl.DataFrame", metric: str) -> "pl.Series":
@@ -270,7 +308,7 @@ def _geometric_mean(summary: "pl.DataFrame", metric: str) -> "pl.Series":
     import polars as pl
 
     mean = np.full(summary.height, np.nan)
-    if metric in METRICS and METRICS[metric].greater_is_better:
+    if metric in RATES and RATES[metric].greater_is_better:
         stable = summary["kuncheva"].fill_null(np.nan).to_numpy()
         rate = summary["mean"].fill_null(np.nan).to_numpy()
         # the index of sets of different sizes may lie below -1

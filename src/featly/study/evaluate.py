@@ -18,9 +18,11 @@ from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import confusion_matrix
 from featly.preprocessing import Filler
 from featly.study.dataset import Dataset, take_rows
+from featly.study.kept import KeptRows
+from featly.study.predict import Predictions, columns_of, error_text, predict_sizes
 from featly.study.splits import Split
 from featly.study.store import Fit, Outcome
-from featly.table.frames import is_frame, take_columns
+from featly.table.frames import is_frame
 
 __all__ = ["Protocol", "evaluate", "fit_to_all_rows", "sizes_for"]
 
@@ -44,6 +46,8 @@ class Protocol:
         It is used for methods, learners and samplers whose own is None.
     one_thread : bool
         Whether methods use one thread, because other fits run at the same time.
+    keep_predictions : bool
+        Whether the predictions of every test row are kept beside the confusion matrix.
     """
 
     learners: Mapping[str, Any]
@@ -53,6 +57,7 @@ class Protocol:
     resample: Any = None
     random_state: int = 0
     one_thread: bool = False
+    keep_predictions: bool = False
 
 
 def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
@@ -124,6 +129,8 @@ def evaluate(
         "n_train": len(split.train),
         "n_test": len(split.test),
     }
+    if protocol.keep_predictions:
+        key |= {"test_rows": split.test, "test_codes": dataset.codes[split.test]}
     began = time.perf_counter()
     error = None
     with warnings.catch_warnings(record=True) as caught:
@@ -133,7 +140,7 @@ def evaluate(
             if order is None:
                 order, subset = _rank_columns(parts, method, dataset, protocol)
         except Exception as problem:  # of any kind: the rest of the study goes on
-            error = _error_text(problem)
+            error = error_text(problem)
     notes = _warning_texts(caught)
     seconds = time.perf_counter() - began
     if error is not None or order is None:
@@ -199,7 +206,7 @@ def _resample(sampler: Any, X: Any, y: AnyArray) -> tuple[Any, AnyArray]:
     except (AttributeError, TypeError, ValueError) as problem:
         raise DataError(
             f"{type(sampler).__name__} cannot resample mixed columns: use one that chooses at "
-            f"random among the rows there are, such as RandomOverSampler ({_error_text(problem)})"
+            f"random among the rows there are, such as RandomOverSampler ({error_text(problem)})"
         ) from None
     return X[chosen], y[chosen]
 
@@ -272,65 +279,32 @@ def _evaluate_learner(
     protocol: Protocol,
 ) -> tuple[list[Outcome], list[str]]:
     best = order[: sizes[-1]]
-    tables = _columns(parts.X, best), _columns(parts.X_test, best)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if hasattr(learner, "predict_path"):
-            outcomes = _evaluate_path(name, _copy_unfitted(learner, protocol), parts, tables, sizes)
-        else:
-            outcomes = [
-                _evaluate_size(name, _copy_unfitted(learner, protocol), parts, tables, size)
-                for size in sizes
-            ]
+        path = predict_sizes(
+            _copy_unfitted(learner, protocol),
+            columns_of(parts.X, best),
+            parts.y,
+            columns_of(parts.X_test, best),
+            sizes,
+            parts.classes,
+        )
+    outcomes = [_judge(name, predictions, parts, protocol) for predictions in path]
     return outcomes, _warning_texts(caught)
 
 
-def _evaluate_path(
-    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], sizes: list[int]
-) -> list[Outcome]:
-    """Evaluate all sizes at once, by a learner with ``predict_path``."""
-    began = time.perf_counter()
-    try:
-        predicted = learner.predict_path(tables[0], parts.y, tables[1], sizes)
-        matrices = [_confusion(labels, parts) for labels in predicted]
-    except Exception as problem:
-        message, seconds = _error_text(problem), (time.perf_counter() - began) / len(sizes)
-        return [Outcome(name, size, None, seconds, message) for size in sizes]
-    seconds = (time.perf_counter() - began) / len(sizes)
-    return [Outcome(name, size, m, seconds) for size, m in zip(sizes, matrices, strict=True)]
-
-
-def _evaluate_size(
-    name: str, learner: Any, parts: _Parts, tables: tuple[Any, Any], size: int
+def _judge(
+    learner_name: str, predictions: Predictions, parts: _Parts, protocol: Protocol
 ) -> Outcome:
-    began = time.perf_counter()
-    try:
-        first = np.arange(size)
-        trained = learner.fit(_columns(tables[0], first), parts.y)
-        matrix = _confusion(trained.predict(_columns(tables[1], first)), parts)
-    except Exception as problem:
-        return Outcome(name, size, None, time.perf_counter() - began, _error_text(problem))
-    return Outcome(name, size, matrix, time.perf_counter() - began)
-
-
-def _confusion(predicted: AnyArray, parts: _Parts) -> IntArray:
-    labels, n_classes = np.asarray(predicted), len(parts.classes)
-    codes = np.minimum(np.searchsorted(parts.classes, labels), n_classes - 1)
-    odd = parts.classes[codes] != labels
-    if odd.any():
-        raise DataError(
-            f"the learner predicts {labels[odd][0]!r}, which is none of the classes of the table"
-        )
-    return confusion_matrix(parts.codes_test, codes, n_classes)
-
-
-def _columns(X: Any, columns: AnyArray) -> Any:
-    return take_columns(X, columns.tolist()) if is_frame(X) else X[:, columns]
-
-
-def _error_text(problem: Exception) -> str:
-    text = " ".join(str(problem).split())
-    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
+    """Return the confusion matrix of predictions, and what is kept of them."""
+    size, seconds = predictions.size, predictions.seconds
+    if predictions.codes is None:
+        return Outcome(learner_name, size, None, seconds, predictions.error)
+    confusion = confusion_matrix(parts.codes_test, predictions.codes, len(parts.classes))
+    if not protocol.keep_predictions:
+        return Outcome(learner_name, size, confusion, seconds)
+    kept = KeptRows.from_predictions(predictions, len(parts.classes))
+    return Outcome(learner_name, size, confusion, seconds, kept=kept)
 
 
 def _warning_texts(caught: list[warnings.WarningMessage]) -> list[str]:

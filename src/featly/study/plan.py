@@ -11,12 +11,12 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError, StudyError
 from featly.basics.progress import TimedProgress
-from featly.learners import make_learner
-from featly.measures.classification import METRICS
+from featly.learners import LEARNERS, balance, make_learner
+from featly.measures.scores import SCORE_METRICS
 from featly.registry import METHODS, method_class
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Protocol, Sizes, sizes_for
-from featly.study.results import SELECTION_METRICS, Results
+from featly.study.results import GREATER, SELECTION_METRICS, Results
 from featly.study.splits import Splitter, Subsampling, as_splitter
 from featly.study.verdicts import Claim, Verdicts
 
@@ -28,6 +28,8 @@ NEUTRAL_PARAMETERS = ("n_jobs", "verbose", "device", "memory_limit", "cache")
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "polars")
 RESERVED_NAMES = ("dataset", "learner", "size")  # columns of tables that have one per method
 MAX_NAMES = 100_000  # column names are stored with the results up to so many columns
+# metrics of rows in their own frequencies: a rare class counts as little as it has rows
+FREQUENCY_METRICS = ("accuracy", "error", "brier", "log_loss")
 
 
 class Study:
@@ -53,8 +55,20 @@ class Study:
         The classifier trained on the selected columns: a name (see
         :data:`featly.learners.LEARNERS`) or any scikit-learn classifier. If it tunes itself, as
         ``GridSearchCV`` does, it does so on the training part alone.
+    balanced : bool or "auto", default="auto"
+        Whether learners given by name are trained with classes of equal weight, see
+        :func:`featly.learners.balance`. "auto" does so unless `metric` is "accuracy", "error",
+        "brier" or "log_loss", which judge rows in the frequencies of the table. A classifier of
+        your own is trained as it is.
+    metric : str or None, default=None
+        The metric of :meth:`Results.summary` and the other tables, unless they are given another.
+        None is "bcr".
     metrics : sequence of str, default=("bcr", "accuracy")
         Metrics stored with the results; others can be computed afterwards.
+    keep_predictions : bool or "auto", default="auto"
+        Whether the decision values or probabilities of all test rows are kept, from which AUC,
+        Brier score, calibration and other thresholds are computed. "auto" keeps them if they take
+        up to 128 MiB, or if `metric` or `metrics` need them.
     selection : {"inside", "outside"}, default="inside"
         "outside" selects once on all rows, as some papers did. Test rows then influence the
         selection, and every result is labelled as biased.
@@ -99,7 +113,10 @@ class Study:
         *,
         sizes: Sizes = "powers",
         learner: Any = "linear-svm",
+        balanced: bool | str = "auto",
+        metric: str | None = None,
         metrics: Sequence[str] = ("bcr", "accuracy"),
+        keep_predictions: bool | str = "auto",
         selection: str = "inside",
         fill: bool = False,
         resample: Any = None,
@@ -114,8 +131,13 @@ class Study:
             Subsampling(200, test_size=0.1) if splits is None else splits
         )
         self.sizes = sizes
-        self.learners: dict[str, Any] = _learners(learner)
-        self.metrics: tuple[str, ...] = tuple([metrics] if isinstance(metrics, str) else metrics)
+        self.metric: str = "bcr" if metric is None else metric
+        self.balanced: bool = settle_balanced(balanced, self.metric)
+        self.learners: dict[str, Any] = _learners(learner, self.balanced)
+        metrics = [metrics] if isinstance(metrics, str) else metrics
+        first = [] if metric is None else [metric]
+        self.metrics: tuple[str, ...] = tuple(dict.fromkeys([*first, *metrics]))
+        self.keep_predictions = keep_predictions
         self.selection = selection
         self.fill = fill
         self.resample = resample
@@ -132,10 +154,12 @@ class Study:
         is_whole = isinstance(self.null, int | np.integer) and not isinstance(self.null, bool)
         if not is_whole or self.null < 0:
             raise ParameterError(f"null={self.null!r}: give how often to shuffle, 0 for never")
-        known = [*METRICS, *SELECTION_METRICS]
         for metric in self.metrics:
-            if metric not in known:
-                raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(known)}")
+            if metric not in GREATER:
+                raise ParameterError(
+                    f"there is no metric {metric!r}: there are {', '.join(GREATER)}"
+                )
+        self._check_scores()
         if self.resample is not None and not hasattr(self.resample, "fit_resample"):
             raise ParameterError(
                 f"resample={self.resample!r}: give a sampler of imbalanced-learn's, an object "
@@ -163,6 +187,24 @@ class Study:
                     f"sizes={self.sizes!r}: dataset {dataset.name!r} has "
                     f"{dataset.n_features} columns only"
                 )
+
+    def _check_scores(self) -> None:
+        """Settle whether predictions are kept; refuse metrics that the learners cannot give."""
+        keep = self.keep_predictions
+        if not isinstance(keep, bool | np.bool_) and keep != "auto":
+            raise ParameterError(f"keep_predictions={keep!r}: give True, False or 'auto'")
+        wanted = [metric for metric in self.metrics if metric in SCORE_METRICS]
+        if not wanted:
+            return
+        if keep is False:
+            raise ParameterError(
+                f"metric {wanted[0]!r} is computed from predictions: leave out "
+                "keep_predictions=False"
+            )
+        self.keep_predictions = True
+        for metric in wanted:
+            for name, learner in self.learners.items():
+                require_scores(metric, name, learner)
 
     def __repr__(self) -> str:
         return (
@@ -202,6 +244,8 @@ class Study:
         if directory is None:
             with tempfile.TemporaryDirectory(prefix="featly-study-") as folder:
                 self.results = run(self, Path(folder), n_jobs=n_jobs, verbose=verbose)
+                if self.results.predictions is not None:  # the folder is about to go
+                    self.results.predictions = self.results.predictions.into_memory()
         else:
             self.results = run(self, Path(directory), n_jobs=n_jobs, verbose=verbose)
         self.results.claims = self.claims
@@ -232,6 +276,8 @@ class Study:
             "estimator": getattr(self.splits, "estimator", None),
             "sizes": _describe_value(self.sizes),
             "learners": {name: _describe_value(learner) for name, learner in self.learners.items()},
+            "balanced": self.balanced,
+            "metric": self.metric,
             "metrics": list(self.metrics),
             "selection": self.selection,
             "fill": self.fill,
@@ -347,7 +393,35 @@ def _dataset(data: Any, name: str) -> Dataset:
     return Dataset.of(data, name=name)
 
 
-def _learners(learner: Any) -> dict[str, Any]:
+def settle_balanced(balanced: bool | str, metric: str) -> bool:
+    """Return whether learners are trained with classes of equal weight; "auto" by the metric."""
+    if balanced == "auto":
+        return metric not in FREQUENCY_METRICS
+    if not isinstance(balanced, bool | np.bool_):
+        raise ParameterError(f"balanced={balanced!r}: give True, False or 'auto'")
+    return bool(balanced)
+
+
+def require_scores(metric: str, name: str, learner: Any) -> None:
+    """Raise ParameterError if a learner gives no scores for a metric."""
+    has_probabilities = hasattr(learner, "predict_proba")
+    if has_probabilities or (
+        hasattr(learner, "decision_function") and not SCORE_METRICS[metric].needs_probabilities
+    ):
+        return
+    if SCORE_METRICS[metric].needs_probabilities:
+        able = [n for n in LEARNERS if hasattr(make_learner(n), "predict_proba")]
+        raise ParameterError(
+            f"metric {metric!r} needs probabilities, which learner {name!r} does not give: take "
+            f"another metric, or one of {', '.join(able)}"
+        )
+    raise ParameterError(
+        f"metric {metric!r} needs decision values or probabilities, and learner {name!r} gives "
+        "neither: take another metric or another learner"
+    )
+
+
+def _learners(learner: Any, balanced: bool) -> dict[str, Any]:
     if isinstance(learner, Mapping):
         named = dict(learner)
     else:
@@ -359,7 +433,9 @@ def _learners(learner: Any) -> dict[str, Any]:
         if len(named) != len(listed):
             raise ParameterError("two learners have the same name: pass a dict")
     learners = {
-        str(name): make_learner(classifier) if isinstance(classifier, str) else classifier
+        str(name): _named_learner(classifier, balanced)
+        if isinstance(classifier, str)
+        else classifier
         for name, classifier in named.items()
     }
     for name, classifier in learners.items():
@@ -375,6 +451,11 @@ def _learners(learner: Any) -> dict[str, Any]:
                 "the order of their rank: give the dataset the schema"
             )
     return learners
+
+
+def _named_learner(name: str, balanced: bool) -> Any:
+    learner = make_learner(name)
+    return balance(learner) if balanced else learner
 
 
 def _is_list(value: Any) -> bool:

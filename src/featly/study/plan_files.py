@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
-from featly.learners import make_learner
+from featly.learners import balance, make_learner
 from featly.registry import METHODS, method_class
 from featly.study.dataset import Dataset
-from featly.study.plan import Study
+from featly.study.plan import Study, settle_balanced
 from featly.study.splits import (
     Bootstrap,
     DistributionBalancedKFold,
@@ -39,8 +39,9 @@ SPLITTERS: dict[str, Any] = {
 TARGETS = ("class", "target", "outcome", "label", "y")
 CLAIM_KEYS = ("published", "tolerance", "better", "equal", "than", "why", "where", *WHICH)
 _PLAN_KEYS = (
-    "title", "methods", "datasets", "splits", "sizes", "learner", "learners", "metrics",
-    "selection", "fill", "resample", "null", "claims", "random_state",
+    "title", "methods", "datasets", "splits", "sizes", "learner", "learners", "balanced", "metric",
+    "metrics", "keep_predictions", "selection", "fill", "resample", "null", "claims",
+    "random_state",
 )  # fmt: skip
 
 
@@ -215,14 +216,18 @@ def study_from_plan(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
         raise ParameterError("a plan has learner or learners, not both")
     parameters = {
         part: plan[part]
-        for part in ("title", "sizes", "metrics", "selection", "fill", "null", "random_state")
+        for part in (
+            "title", "sizes", "balanced", "metric", "metrics", "keep_predictions", "selection",
+            "fill", "null", "random_state",
+        )
         if part in plan
-    }
+    }  # fmt: skip
+    balanced = settle_balanced(plan.get("balanced", "auto"), str(plan.get("metric", "bcr")))
     return Study(
         _methods(plan["methods"]),
         _datasets(plan["datasets"], folder),
         _splits(plan.get("splits")),
-        learner=_learners(plan.get("learners", plan.get("learner", "linear-svm"))),
+        learner=_learners(plan.get("learners", plan.get("learner", "linear-svm")), balanced),
         resample=make_sampler(plan.get("resample")),
         claims=[_claim(entry) for entry in plan.get("claims", ())],
         **parameters,
@@ -357,7 +362,7 @@ def _splits(specification: Any) -> Any:
     return SPLITTERS[kind](**options)
 
 
-def _learners(specification: Any) -> Any:
+def _learners(specification: Any, balanced: bool) -> Any:
     if isinstance(specification, str):
         return specification
     if not isinstance(specification, Mapping):
@@ -374,7 +379,8 @@ def _learners(specification: Any) -> Any:
         for option in options:
             if option not in known:
                 raise ParameterError(f"{kind} has no parameter {option!r}{_suggest(option, known)}")
-        learners[name] = make_learner(kind, **options)
+        learner = make_learner(kind, **options)
+        learners[name] = balance(learner) if balanced else learner
     return learners
 
 

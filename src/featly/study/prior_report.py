@@ -164,6 +164,7 @@ def prior_report(
         _splitter(splits, random_state),
         sizes=wanted,
         learner=_require_one_learner(learner),
+        keep_predictions=False,
         fill=fill,
         random_state=random_state,
     )

@@ -13,9 +13,20 @@ from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import METRICS
 from featly.measures.multi_criteria import merge_selections
 from featly.measures.recovery import Roles, position_statistics
+from featly.measures.scores import SCORE_METRICS
 from featly.measures.sizes import Curve, choose_size
 from featly.study.comparison import Comparison, compare
 from featly.study.curves import curve_frame, family_frame, null_frame, summary_frame
+from featly.study.kept import KeptPredictions
+from featly.study.predicted_rows import (
+    Calibration,
+    calibrate,
+    one_class_remarks,
+    pooled_metric,
+    predicted_frame,
+    threshold_frame,
+)
+from featly.study.score_values import GatheredPredictions, gather, score_values
 from featly.study.selection_metrics import SELECTION_METRICS, selection_values
 from featly.study.split_values import at_own_size, own_sizes, split_values
 from featly.study.store import ALL_ROWS, JOURNAL, Journal, read_compacted
@@ -28,7 +39,11 @@ __all__ = ["SELECTION_METRICS", "Results", "restrict_to_plan"]
 
 # rules that need several splits
 INTERVAL_RULES = ("within-interval", "within-corrected-interval", "one-standard-error")
-GREATER = {name: metric.greater_is_better for name, metric in METRICS.items()} | SELECTION_METRICS
+GREATER = (
+    {name: metric.greater_is_better for name, metric in METRICS.items()}
+    | {name: metric.greater_is_better for name, metric in SCORE_METRICS.items()}
+    | SELECTION_METRICS
+)
 
 
 class Results:
@@ -44,6 +59,10 @@ class Results:
         select_seconds, failure, notes.
     about : dict
         The plan: methods, data hashes, splits, seeds, versions.
+    metric : str
+        The metric of the tables, unless they are given another.
+    predictions : KeptPredictions or None
+        The predictions of the test rows, if they were kept; see :meth:`predicted_rows`.
     claims : sequence of Claim
         Published claims.
 
@@ -53,13 +72,20 @@ class Results:
     """
 
     def __init__(
-        self, rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
+        self,
+        rows: "pl.DataFrame",
+        rankings: "pl.DataFrame",
+        about: Mapping[str, Any],
+        predictions: KeptPredictions | None = None,
     ) -> None:
         self.about: dict[str, Any] = dict(about)
+        self.metric: str = self.about.get("metric", "bcr")
+        self.predictions = predictions
         self.rankings: pl.DataFrame = rankings
         self.rows: pl.DataFrame = rows
         self.claims: Sequence[Claim] = ()
         self._curves: dict[tuple[str, float], pl.DataFrame] = {}  # many claims use the same
+        self._scores: dict[str, pl.Series] = {}
         for metric in self.about["metrics"]:
             if metric not in rows.columns:
                 self.rows = self.rows.with_columns(self.values(metric))
@@ -78,13 +104,14 @@ class Results:
         """
         folder = Path(directory)
         finished = read_compacted(folder)
+        predictions = KeptPredictions.in_folder(folder)
         if finished is not None:
-            return restrict_to_plan(*finished)
+            return restrict_to_plan(*finished, predictions)
         if (folder / JOURNAL).is_file():
             with Journal(folder) as journal:
                 about = journal.about()
                 if about:
-                    return cls(*journal.frames(), about)
+                    return cls(*journal.frames(), about, predictions)
         raise StudyError(f"{str(folder)!r} holds no study: run one there first")
 
     def __repr__(self) -> str:
@@ -127,12 +154,16 @@ class Results:
         Parameters
         ----------
         metric : str
-            "bcr", "accuracy", "error", "sensitivity", "specificity", "categorical"; where the
-            relevant columns are known also "success", "relevant", "redundant", "irrelevant".
+            "bcr", "accuracy", "error", "sensitivity", "specificity", "ppv", "npv", "f1"; where
+            predictions were kept "auc", "pr_auc", and of learners with probabilities "brier" and
+            "log_loss"; "categorical"; where the relevant columns are known also "success",
+            "relevant", "redundant", "irrelevant".
 
         Returns
         -------
         polars.Series
+            null where a row has no value, such as the AUC of test rows of one class, or a loss of
+            probabilities of a learner that gives none.
         """
         import polars as pl
 
@@ -140,6 +171,10 @@ class Results:
             return self.rows[metric]
         if metric in SELECTION_METRICS:
             return pl.Series(metric, selection_values(self, metric)).fill_nan(None)
+        if metric in SCORE_METRICS:
+            if metric not in self._scores:
+                self._scores[metric] = score_values(self, metric)
+            return self._scores[metric]
         if metric not in METRICS:
             raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
         values = np.full(self.rows.height, np.nan)
@@ -166,12 +201,13 @@ class Results:
         return Roles(about["columns"], relevant, redundant)
 
     # ---- curves and sizes -------------------------------------------------------------------
-    def curves(self, metric: str = "bcr", *, level: float = 0.95) -> "pl.DataFrame":
+    def curves(self, metric: str | None = None, *, level: float = 0.95) -> "pl.DataFrame":
         """Return a metric and the stability at every size.
 
         Parameters
         ----------
-        metric : str, default="bcr"
+        metric : str or None, default=None
+            None is the metric of the plan; so it is elsewhere.
         level : float, default=0.95
             Of the intervals. Those of the mean are corrected for splits that overlap (Nadeau and
             Bengio, 2003); those of the stability are Nogueira's (2018).
@@ -183,19 +219,20 @@ class Results:
             nogueira, nogueira_lower, nogueira_upper, categorical (mean number selected), biased.
             For a method that chooses the number itself, size is the mean of its numbers.
         """
+        metric = metric or self.metric
         if (metric, level) not in self._curves:
             self._curves[metric, level] = curve_frame(self, metric, level)
         return self._curves[metric, level]
 
     def curve(
-        self, metric: str = "bcr", *, dataset: str | None = None, method: str | None = None,
+        self, metric: str | None = None, *, dataset: str | None = None, method: str | None = None,
         learner: str | None = None,
     ) -> Curve:  # fmt: skip
         """Return one method's metric, split by split, as ``choose_size`` takes it.
 
         Parameters
         ----------
-        metric : str, default="bcr"
+        metric : str or None, default=None
         dataset, method, learner : str
             May be left out where there is one only.
 
@@ -205,6 +242,7 @@ class Results:
         """
         import polars as pl
 
+        metric = metric or self.metric
         chosen = {
             "dataset": self._require_name("datasets", dataset),
             "method": self._require_name("methods", method),
@@ -253,7 +291,7 @@ class Results:
         return name
 
     def choose_size(
-        self, rule: str | int = "within-interval", *, metric: str = "bcr", **which: Any
+        self, rule: str | int = "within-interval", *, metric: str | None = None, **which: Any
     ) -> int:
         """Choose how many columns one method should select; another rule needs no other fit.
 
@@ -261,7 +299,7 @@ class Results:
         ----------
         rule : str or int, default="within-interval"
             See :data:`featly.measures.sizes.SIZE_RULES`.
-        metric : str, default="bcr"
+        metric : str or None, default=None
         **which
             dataset, method, learner, where there is more than one.
 
@@ -278,13 +316,13 @@ class Results:
 
     # ---- tables -----------------------------------------------------------------------------
     def summary(
-        self, metric: str = "bcr", *, rule: str | int = "within-interval", level: float = 0.95
+        self, metric: str | None = None, *, rule: str | int = "within-interval", level: float = 0.95
     ) -> "pl.DataFrame":
         """Return the performance of every method at a chosen size, per dataset and learner.
 
         Parameters
         ----------
-        metric : str, default="bcr"
+        metric : str or None, default=None
         rule : str or int, default="within-interval"
             How the size is chosen, for each method separately; a number is that size for all.
         level : float, default=0.95
@@ -295,16 +333,17 @@ class Results:
             dataset, method, size, the metric, lower, upper, kuncheva, geometric_mean of the metric
             and Kuncheva's index, learner, seconds (a fit), n_failed (splits without a value,
             because the method or the learner failed), biased. A method that always failed has a
-            row without values.
+            row without values. For two classes, beside "bcr" the AUC ("auc") at the same size,
+            where decision values were kept, and beside "auc" the "bcr".
         """
-        return summary_frame(self, metric, rule, level)
+        return summary_frame(self, metric or self.metric, rule, level)
 
-    def families(self, metric: str = "bcr") -> "pl.DataFrame":
+    def families(self, metric: str | None = None) -> "pl.DataFrame":
         """Return means over the draws of made datasets, such as ``led-25/0``, ``led-25/1``, ...
 
         Parameters
         ----------
-        metric : str, default="bcr"
+        metric : str or None, default=None
 
         Returns
         -------
@@ -312,11 +351,11 @@ class Results:
             family, method, learner, size, mean, sd (over draws), n_draws, biased. A dataset that is
             no draw is a family of its own.
         """
-        return family_frame(self, metric)
+        return family_frame(self, metric or self.metric)
 
     def compare(
         self,
-        metric: str = "bcr",
+        metric: str | None = None,
         *,
         size: int | str | None = None,
         alpha: float = 0.05,
@@ -326,7 +365,7 @@ class Results:
 
         Parameters
         ----------
-        metric : str, default="bcr"
+        metric : str or None, default=None
             Or "kuncheva" for the stability.
         size : int, "chosen", or None
             None takes every dataset at every size as a block, as Paul and others (2015) did; a
@@ -341,14 +380,14 @@ class Results:
             Friedman's test and Nemenyi's critical difference over blocks; the corrected resampled
             t-test of every pair on every dataset; how often each method beats each other.
         """
-        return compare(self, metric, size, alpha, rule)
+        return compare(self, metric or self.metric, size, alpha, rule)
 
-    def null_test(self, metric: str = "bcr") -> "pl.DataFrame":
+    def null_test(self, metric: str | None = None) -> "pl.DataFrame":
         """Compare with the same protocol on shuffled labels, selection included.
 
         Parameters
         ----------
-        metric : str, default="bcr"
+        metric : str or None, default=None
 
         Returns
         -------
@@ -357,7 +396,7 @@ class Results:
             over splits at the best size, of the true labels and of every shuffle. So the p-value
             allows for the choice of the size.
         """
-        return null_frame(self, metric)
+        return null_frame(self, metric or self.metric)
 
     # ---- selections -------------------------------------------------------------------------
     def orders(self, dataset: str | None = None, method: str | None = None) -> list[Any]:
@@ -381,7 +420,7 @@ class Results:
         method: str | None = None,
         learner: str | None = None,
         rule: str = "union",
-        metric: str = "bcr",
+        metric: str | None = None,
     ) -> list[str]:
         """Merge the selections of all splits into one.
 
@@ -393,7 +432,7 @@ class Results:
         dataset, method, learner : str
         rule : {"union", "intersection", "best"}, default="union"
             "best" is the selection of the split with the best metric.
-        metric : str, default="bcr"
+        metric : str or None, default=None
 
         Returns
         -------
@@ -416,7 +455,7 @@ class Results:
             if size not in curve.sizes:
                 raise ParameterError(f"size={size}: rankings were evaluated at {curve.sizes}")
             scores = curve.values[:, list(curve.sizes).index(size)]
-            scores = scores if GREATER[metric] else -scores
+            scores = scores if GREATER[metric or self.metric] else -scores
         about = self.about["datasets"][name]
         names = about.get("names") or [f"x{column}" for column in range(about["columns"])]
         return [names[column] for column in merge_selections(orders, rule, scores)]
@@ -438,6 +477,116 @@ class Results:
         """
         return position_statistics(np.array(self.orders(dataset, method)), groups)
 
+    # ---- predictions ------------------------------------------------------------------------
+    def predicted_rows(self, size: int | None = None, **which: str) -> "pl.DataFrame":
+        """Return the prediction of every test row of every split, as it was kept.
+
+        Parameters
+        ----------
+        size : int or None
+            Number of columns; None takes that of :meth:`choose_size`, or the method's own.
+        **which
+            dataset, method, learner, where there is more than one.
+
+        Returns
+        -------
+        polars.DataFrame
+            split, row (position in the table), truth, predicted; and for two classes `probability`
+            of the one that is sorted last, or its decision value `decision`; for more classes a
+            column for each, such as `probability_ill`.
+        """
+        return predicted_frame(self, self._gather(size, which), self._dataset(which))
+
+    def pooled(self, metric: str | None = None, size: int | None = None, **which: str) -> float:
+        """Return a metric of the test rows of all splits together.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+        size : int or None
+            Number of columns; None takes that of :meth:`choose_size`, or the method's own.
+        **which
+            dataset, method, learner, where there is more than one.
+
+        Returns
+        -------
+        float
+            nan where it has no value.
+        """
+        return pooled_metric(self, metric or self.metric, self._gather(size, which))
+
+    def at_thresholds(
+        self, thresholds: Sequence[float] | None = None, size: int | None = None, **which: str
+    ) -> "pl.DataFrame":
+        """Return the rates of two classes if another threshold divides them.
+
+        Parameters
+        ----------
+        thresholds : sequence of float, optional
+            A row is predicted as the class that is sorted last if its probability, or its decision
+            value, is above. By default 0.1, 0.2, ... 0.9, or the deciles of the decision values.
+        size : int or None
+            Number of columns; None takes that of :meth:`choose_size`, or the method's own.
+        **which
+            dataset, method, learner, where there is more than one.
+
+        Returns
+        -------
+        polars.DataFrame
+            threshold, bcr, sensitivity, specificity, ppv, npv, f1, accuracy: of the test rows of
+            all splits together. A threshold that is chosen by this table is judged by the rows that
+            chose it, which flatters it.
+        """
+        return threshold_frame(self._gather(size, which), thresholds)
+
+    def calibration(self, size: int | None = None, *, bins: int = 10, **which: str) -> Calibration:
+        """Compare the probabilities of two classes with what happened, over all test rows.
+
+        Parameters
+        ----------
+        size : int or None
+            Number of columns; None takes that of :meth:`choose_size`, or the method's own.
+        bins : int, default=10
+            How many bins, at most.
+        **which
+            dataset, method, learner, where there is more than one.
+
+        Returns
+        -------
+        Calibration
+            A curve, slope and intercept. Learners that were trained with classes of equal weight
+            tell probabilities of a population of such classes: for those of the table take
+            ``Study(balanced=False)``.
+        """
+        return calibrate(self._gather(size, which), bins, self._learner_name(which))
+
+    def remarks(self) -> list[str]:
+        """Return what is odd in the predictions, in sentences: learners that told one class only.
+
+        Returns
+        -------
+        list of str
+        """
+        return one_class_remarks(self)
+
+    def _gather(self, size: int | None, which: Mapping[str, str]) -> GatheredPredictions:
+        for part in which:
+            if part not in ("dataset", "method", "learner"):
+                raise ParameterError(f"there is no {part!r}: give dataset, method, learner")
+        dataset, learner = self._dataset(which), self._learner_name(which)
+        method = self._require_name("methods", which.get("method"))
+        if (dataset, method) in own_sizes(self).select("dataset", "method").rows():
+            size = None
+        elif size is None:
+            size = self.choose_size(dataset=dataset, method=method, learner=learner)
+        return gather(self, dataset, method, learner, size)
+
+    def _dataset(self, which: Mapping[str, str]) -> str:
+        return self._require_name("datasets", which.get("dataset"))
+
+    def _learner_name(self, which: Mapping[str, str]) -> str:
+        return self._require_name("learners", which.get("learner"))
+
     # ---- claims -----------------------------------------------------------------------------
     def verdicts(self) -> Verdicts:
         """Return a verdict on every claim: the published figure, ours, and whether the claim holds.
@@ -450,7 +599,10 @@ class Results:
 
 
 def restrict_to_plan(
-    rows: "pl.DataFrame", rankings: "pl.DataFrame", about: Mapping[str, Any]
+    rows: "pl.DataFrame",
+    rankings: "pl.DataFrame",
+    about: Mapping[str, Any],
+    predictions: KeptPredictions | None = None,
 ) -> Results:
     """Return the results of a plan; the folder may hold those of other plans, too."""
     import polars as pl
@@ -460,4 +612,4 @@ def restrict_to_plan(
         & pl.col("method").is_in(list(about["methods"]))
         & (pl.col("null_draw") <= about["null"])
     )
-    return Results(rows.filter(wanted), rankings.filter(wanted), about)
+    return Results(rows.filter(wanted), rankings.filter(wanted), about, predictions)

@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,8 @@ from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import AnyArray
 from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
-from featly.study.evaluate import Protocol, evaluate
+from featly.study.evaluate import Protocol, evaluate, sizes_for
+from featly.study.kept import KEPT_BYTES, KeptPredictions, PredictionWriter, bytes_per_row
 from featly.study.results import Results, restrict_to_plan
 from featly.study.shared_tables import end_with_parent, open_shared, share
 from featly.study.splits import Split
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from featly.study.plan import Study
 
-__all__ = ["run", "stop_workers"]
+__all__ = ["run", "start_workers", "stop_workers"]
 
 START_SECONDS = 4.0  # with less work than this left, workers would start too late to help
 # This process decides about workers after so many seconds and so many fits of every kind (the
@@ -56,7 +57,9 @@ LONG_TRIAL_SECONDS = 3.0
 PORTION_SECONDS = 0.2  # of work that is handed to a worker at once
 PORTIONS_PER_WORKER = 3  # running and waiting
 # parts of a plan that are the same in every run in a folder
-FIXED_PARTS = ("splits", "sizes", "learners", "selection", "fill", "resample", "random_state")
+FIXED_PARTS = (
+    "splits", "sizes", "balanced", "learners", "selection", "fill", "resample", "random_state",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def run(
 ) -> Results:
     """Run the fits of a study that are left, compact the journal and return the results."""
     about, counts = study.describe(), _count_fits(study)
+    about["keep_predictions"] = keeps_predictions(study, counts)
     finished = _read_if_finished(study, folder, about, counts)
     if finished is None:
         with Journal(folder) as journal:
@@ -94,17 +98,22 @@ def run(
             if finished is None:
                 with timed_progress_bar(verbose, study.title or "study", "fits") as progress:
                     merged_plan = resume(journal, folder, about)
-                    _Runner(study, journal, n_threads(n_jobs), progress, counts).run()
-                results = Results(*journal.frames(), merged_plan)
+                    with closing(_PredictionFile(study, folder, about)) as predictions:
+                        workers = n_threads(n_jobs)
+                        _Runner(study, journal, predictions, workers, progress, counts).run()
+                results = Results(*journal.frames(), merged_plan, KeptPredictions.in_folder(folder))
                 journal.compact(results.rows, results.rankings, merged_plan)
-                return restrict_to_plan(results.rows, results.rankings, about)
+                return restrict_to_plan(results.rows, results.rankings, about, results.predictions)
     remove_leftovers(folder, finished[1])
-    return restrict_to_plan(finished[0], finished[1], about)
+    return restrict_to_plan(*finished[:2], about, KeptPredictions.in_folder(folder))
 
 
 def resume(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, Any]:
     """Put earlier fits into the journal; return the plan of all fits of the folder."""
     finished, journal_plan = read_compacted(folder), journal.about()
+    for earlier in (journal_plan, finished[2] if finished is not None else {}):
+        if earlier:  # of one folder the predictions of all fits are kept, or of none
+            about["keep_predictions"] = earlier.get("keep_predictions", False)
     if journal_plan:
         _check_same(journal_plan, about, folder)
         about = merge_plans(journal_plan, about)
@@ -114,6 +123,19 @@ def resume(journal: Journal, folder: Path, about: dict[str, Any]) -> dict[str, A
             journal.restore(finished[0], finished[1])
     journal.describe(about)
     return about
+
+
+def keeps_predictions(study: "Study", counts: dict[str, int]) -> bool:
+    """Return whether a study keeps predictions: as it says, or if they take KEPT_BYTES at most."""
+    if study.keep_predictions != "auto":
+        return bool(study.keep_predictions)
+    fits = (study.null + 1) * len(study.methods) * len(study.learners)
+    total = 0.0
+    for name, data in study.datasets.items():
+        n_rows = study.splits.total_test_rows(counts[name], data.n_rows)
+        n_sizes = len(sizes_for(study.sizes, data.n_features))
+        total += fits * n_sizes * n_rows * bytes_per_row(len(data.classes))
+    return total <= KEPT_BYTES
 
 
 def _count_fits(study: "Study") -> dict[str, int]:
@@ -143,6 +165,7 @@ def _read_if_finished(
     if stored is None:
         return None
     _check_same(stored[2], about, folder)
+    about["keep_predictions"] = stored[2].get("keep_predictions", False)
     return stored if _is_complete(stored[1], study, counts) else None
 
 
@@ -170,6 +193,7 @@ def merge_plans(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any
 
 def _check_same(earlier: dict[str, Any], later: dict[str, Any], folder: Path) -> None:
     """Refuse to mix two studies in one folder; methods, datasets and shuffles may be added."""
+    earlier = {"balanced": False} | earlier  # of studies made before learners were balanced
     for part in FIXED_PARTS:
         if earlier.get(part) != later[part]:
             raise StudyError(
@@ -190,6 +214,24 @@ def _check_same(earlier: dict[str, Any], later: dict[str, Any], folder: Path) ->
                 )
 
 
+class _PredictionFile:
+    """The file for the predictions of a study, or none."""
+
+    def __init__(self, study: "Study", folder: Path, about: dict[str, Any]) -> None:
+        self.n_classes = {name: len(data.classes) for name, data in study.datasets.items()}
+        self.writer = PredictionWriter(folder) if about["keep_predictions"] else None
+
+    def write(self, fit: Fit) -> None:
+        """Write the predictions of a fit, if they are kept."""
+        if self.writer is not None and fit.split != ALL_ROWS:
+            self.writer.write(fit, self.n_classes[fit.dataset])
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.writer is not None:
+            self.writer.close()
+
+
 class _Runner:
     """The fits of one study that are left."""
 
@@ -197,11 +239,13 @@ class _Runner:
         self,
         study: "Study",
         journal: Journal,
+        predictions: _PredictionFile,
         workers: int,
         progress: TimedProgress | None,
         counts: dict[str, int],
     ) -> None:
         self.study, self.journal, self.workers = study, journal, workers
+        self.predictions = predictions
         self.done = journal.done()
         self.clock = Clock(progress)
         kinds = {(name, method): n for name, n in counts.items() for method in study.methods}
@@ -309,7 +353,7 @@ class _Runner:
     def _work_alone(self, tasks: Iterator[Task]) -> bool:
         """Run fits in this process until workers are ready; return whether all are done."""
         starting: threading.Thread | None = None
-        protocol = self.study.protocol(one_thread=self.workers == 1)
+        protocol = self._protocol(one_thread=self.workers == 1)
         began = time.perf_counter()
         for task in tasks:
             data = self.study.datasets[task.dataset]
@@ -317,9 +361,7 @@ class _Runner:
                 data = data.shuffled(task.null_draw, self.study.random_state)
             self._record_fit(_evaluate_task(data, self.study.methods[task.method], protocol, task))
             if starting is None and self.workers > 1 and self._needs_workers(began):
-                starting = threading.Thread(
-                    target=_start_workers, args=(self.workers,), daemon=True
-                )
+                starting = threading.Thread(target=start_workers, args=(self.workers,), daemon=True)
                 starting.start()
             if starting is not None and not starting.is_alive():
                 return False
@@ -336,7 +378,12 @@ class _Runner:
         seconds = self.clock.left()
         return seconds is None or seconds > START_SECONDS
 
+    def _protocol(self, *, one_thread: bool) -> Protocol:
+        keep = self.predictions.writer is not None
+        return replace(self.study.protocol(one_thread=one_thread), keep_predictions=keep)
+
     def _record_fit(self, fit: Fit) -> None:
+        self.predictions.write(fit)  # first: a fit in the journal is never without them
         self.journal.write(fit)
         spent = fit.seconds + sum(outcome.seconds for outcome in fit.outcomes)
         self.clock.finish((fit.dataset, fit.method), spent)
@@ -351,7 +398,7 @@ class _Runner:
                 name: share(data, scratch / str(number))
                 for number, (name, data) in enumerate(self.study.datasets.items())
             }
-            yield folders, self.study.protocol(one_thread=True)
+            yield folders, self._protocol(one_thread=True)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -370,7 +417,7 @@ def _add_ranking(task: Task, ranking: tuple[AnyArray, bool] | None) -> Task:
     return replace(task, order=ranking[0].astype(np.int64), subset=ranking[1])
 
 
-def _start_workers(workers: int) -> None:
+def start_workers(workers: int) -> None:
     """Start the workers and let them import what fits need."""
     from joblib import Parallel, delayed
 

@@ -18,6 +18,8 @@ from scipy import stats
 
 from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import METRICS
+from featly.measures.scores import SCORE_METRICS
+from featly.study.score_values import pooled_score_values
 from featly.study.store import ALL_ROWS
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ __all__ = [
     "at_own_size",
     "is_pooled",
     "own_sizes",
+    "single_classes",
     "split_values",
     "stacks",
 ]
@@ -68,7 +71,11 @@ def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.
     rows = rows.filter(pl.col("split") != ALL_ROWS)
     if not draws:
         rows = rows.filter(pl.col("null_draw") == 0)
-    if metric not in METRICS or not is_pooled(results):
+    if not is_pooled(results):
+        return rows
+    if metric in SCORE_METRICS and SCORE_METRICS[metric].is_pairwise:
+        return _with_pooled_scores(rows, results, metric)
+    if metric not in METRICS:
         return rows
     rows = rows.with_row_index("at")
     value = np.full(rows.height, np.nan)
@@ -78,6 +85,22 @@ def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.
         value[where] = len(stack) * (hits / tested.sum(axis=0)).mean(axis=1)
     pooled = rows.drop("at", "value").with_columns(pl.Series("value", value))
     return pooled.with_columns(pl.col("value").fill_nan(None))
+
+
+def _with_pooled_scores(rows: "pl.DataFrame", results: "Results", metric: str) -> "pl.DataFrame":
+    """Return rows with the metric of all splits together, which is the value of each of them."""
+    import polars as pl
+
+    pooled = pooled_score_values(results, metric)
+    keys = ["dataset", "method", "learner", "null_draw"]
+    of_own, of_size = (pooled.filter(pl.col("size").is_null() == own) for own in (True, False))
+    joined = rows.join(
+        of_size, on=[*keys, "size"], how="left", maintain_order="left"
+    ).join(
+        of_own.drop("size").rename({"pooled": "own"}), on=keys, how="left", maintain_order="left"
+    )  # fmt: skip
+    value = pl.when(pl.col("confusion").is_not_null()).then(pl.coalesce("own", "pooled"))
+    return joined.with_columns(value.alias("value")).drop("pooled", "own")
 
 
 def own_sizes(results: "Results") -> "pl.DataFrame":
@@ -109,6 +132,25 @@ def stacks(
     """Yield the confusion matrices of all splits, for every combination of `keys`."""
     for key, stack, _ in _groups(rows.with_row_index("at"), keys, own):
         yield key, stack
+
+
+def single_classes(results: "Results") -> list[tuple[str, str, str, int, int]]:
+    """Return where all test rows of all splits were predicted as one class.
+
+    Returns
+    -------
+    list of (dataset, method, learner, size, code of the class)
+    """
+    import polars as pl
+
+    real = results.rows.filter((pl.col("null_draw") == 0) & (pl.col("split") != ALL_ROWS))
+    lines = []
+    for key, stack in stacks(real, KEYS, own_sizes(results)):
+        predicted = stack.sum(axis=(0, 1))
+        if np.count_nonzero(predicted) == 1:
+            dataset, method, learner, size = key
+            lines.append((dataset, method, learner, int(size), int(predicted.argmax())))
+    return sorted(lines)
 
 
 def add_pooled_intervals(
@@ -153,6 +195,15 @@ def _counts(stack: Stack, metric: str) -> tuple[Stack, Stack]:
         hits, rows = negative - stack.sum(axis=1)[:, 1:2] + hits[:, 1:2], negative
     elif metric == "sensitivity":
         hits, rows = hits[:, 1:2], rows[:, 1:2]
+    elif metric in ("ppv", "npv", "f1"):
+        predicted = stack.sum(axis=1)[:, 1:2]
+        if metric == "ppv":
+            hits, rows = hits[:, 1:2], predicted
+        elif metric == "npv":
+            missed = rows[:, 1:2] - hits[:, 1:2]
+            hits, rows = totals - predicted - missed, totals - predicted
+        else:
+            hits, rows = 2 * hits[:, 1:2], rows[:, 1:2] + predicted
     occurs = rows.sum(axis=0) > 0
     return hits[:, occurs], rows[:, occurs]
 

@@ -111,6 +111,10 @@ class Subsampling(Splitter):
         require_whole("n_splits", self.n_splits, 1)
         check_test_size(self.test_size)
 
+    def total_test_rows(self, n_splits: int, n_rows: int) -> float:
+        """Return about how many test rows all splits of a table have."""
+        return n_splits * _test_rows(self.test_size, n_rows)
+
     def _count(self, rows: Rows) -> int:
         return int(self.n_splits)
 
@@ -191,6 +195,10 @@ class LeaveOneOut(Splitter):
     bob [0 1 3] [2]
     cid [0 1 2] [3]
     """
+
+    def total_test_rows(self, n_splits: int, n_rows: int) -> float:
+        """Return how many test rows all splits of a table have."""
+        return float(n_rows)
 
     def _count(self, rows: Rows) -> int:
         return rows.n_units
@@ -336,6 +344,10 @@ class Bootstrap(Splitter):
                 f"estimator={self.estimator!r}: give one of {', '.join(map(repr, ESTIMATORS))}"
             )
 
+    def total_test_rows(self, n_splits: int, n_rows: int) -> float:
+        """Return about how many test rows all splits of a table have."""
+        return n_splits * n_rows / np.e  # of many rows a sample leaves out so many
+
     def _count(self, rows: Rows) -> int:
         return int(self.n_splits)
 
@@ -359,6 +371,11 @@ class Bootstrap(Splitter):
             )
 
         return draw
+
+
+def _test_rows(test_size: float, n_rows: int) -> float:
+    """Return the number of test rows that a parameter `test_size` means."""
+    return test_size * n_rows if isinstance(test_size, float | np.floating) else float(test_size)
 
 
 def as_splitter(value: Any) -> Splitter:

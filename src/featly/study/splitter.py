@@ -282,6 +282,13 @@ class Splitter(ABC):
         """Return the number of splits, without making them."""
         return self._count(self._read(X, y, row_groups, official))
 
+    def total_test_rows(self, n_splits: int, n_rows: int) -> float:
+        """Return about how many test rows all splits of a table have, without making them.
+
+        It is an upper bound where a splitter does not say more.
+        """
+        return float(n_splits * n_rows)
+
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that is out of range."""
         if hasattr(self, "random_state"):
@@ -344,6 +351,10 @@ class Folds(Splitter):
         super().check_parameters()
         require_whole("n_folds", self.n_folds, 2)
         require_whole("n_repeats", self.n_repeats, 1)
+
+    def total_test_rows(self, n_splits: int, n_rows: int) -> float:
+        """Return how many test rows all splits of a table have."""
+        return float(self.n_repeats * n_rows)
 
     def _count(self, rows: Rows) -> int:
         return int(self.n_folds) * int(self.n_repeats)

@@ -2,7 +2,8 @@
 
 Every fit is one transaction of a SQLite journal, so a study that is killed at any instant loses
 at most the fits that were running. When all are done, the journal is compacted into two parquet
-files and a description, each written whole or not at all, and removed.
+files and a description, each written whole or not at all, and removed. Predictions of test rows, if
+they are kept, have a file of their own, which stays (`kept.py`).
 """
 
 import json
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from featly.basics.atomic_file import whole_file
 from featly.basics.errors import StudyError
 from featly.basics.typing import AnyArray, IntArray
+from featly.study.kept import KeptRows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,11 +55,16 @@ class Outcome:
     confusion: IntArray | None
     seconds: float
     error: str | None = None
+    kept: KeptRows | None = None
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Fit of one method on one split: its ranking and an outcome for every size."""
+    """Fit of one method on one split: its ranking and an outcome for every size.
+
+    `test_rows` and `test_codes`, rows and classes of the test part, are there if predictions are
+    kept.
+    """
 
     dataset: str
     method: str
@@ -71,6 +78,8 @@ class Fit:
     error: str | None = None
     notes: tuple[str, ...] = ()
     outcomes: list[Outcome] = field(default_factory=list)
+    test_rows: IntArray | None = None
+    test_codes: IntArray | None = None
 
     @property
     def key(self) -> Key:

@@ -33,6 +33,8 @@ class Tuned(BaseEstimator):
     sizes : as for Study, default="powers"
     metric : str, default="bcr"
         The combination of best mean over the sizes is chosen, of equal ones the first.
+    balanced : bool or "auto", default="auto"
+        Whether a learner given by name is trained with classes of equal weight, as for Study.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
     n_jobs : int or None, default=None
@@ -71,6 +73,7 @@ class Tuned(BaseEstimator):
         learner: Any = "linear-svm",
         sizes: Any = "powers",
         metric: str = "bcr",
+        balanced: bool | str = "auto",
         schema: Schema | dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -80,6 +83,7 @@ class Tuned(BaseEstimator):
         self.learner = learner
         self.sizes = sizes
         self.metric = metric
+        self.balanced = balanced
         self.schema = schema
         self.n_jobs = n_jobs
 
@@ -95,6 +99,7 @@ class Tuned(BaseEstimator):
         -------
         self
         """
+        from featly.measures.scores import SCORE_METRICS
         from featly.study.dataset import Dataset
         from featly.study.plan import Study
         from featly.study.results import GREATER
@@ -116,7 +121,10 @@ class Tuned(BaseEstimator):
             self.splits,
             sizes=self.sizes,
             learner=self.learner,
-            metrics=(self.metric,),
+            metric=self.metric,
+            metrics=(),
+            keep_predictions=self.metric in SCORE_METRICS,
+            balanced=self.balanced,
         ).run(n_jobs=1)
         sign = 1.0 if GREATER[self.metric] else -1.0
         curves = results.curves(self.metric).drop_nulls("mean").group_by("method")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featly.basics.errors import ParameterError
-from featly.measures.classification import METRICS
 from featly.measures.statistics import corrected_resampled_t, plain_interval
+from featly.study.curves import RATES
 from featly.study.dataset import family_of
 from featly.study.split_values import KEYS, at_own_size, own_sizes, split_values
 
@@ -291,7 +291,7 @@ def lines_of(
         raise ParameterError(f"the study has no dataset {dataset!r}")
     if method not in results.about["methods"]:
         raise ParameterError(f"the study has no method {method!r}")
-    if learner is None and len(learners) > 1 and metric in METRICS:
+    if learner is None and len(learners) > 1 and metric in RATES:
         raise ParameterError(f"say which learner is meant: {', '.join(learners)}")
     learner = learners[0] if learner is None else learner
     if learner not in learners:

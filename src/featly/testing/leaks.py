@@ -164,7 +164,7 @@ class _Diary:
 
 
 def _has_path(watched: "_WatchedLearner") -> bool:
-    return hasattr(watched.learner, "predict_path")
+    return hasattr(watched.learner, "predict_path_values")
 
 
 class _WatchedLearner(ClassifierMixin, BaseEstimator):
@@ -190,11 +190,11 @@ class _WatchedLearner(ClassifierMixin, BaseEstimator):
         return predictions
 
     @available_if(_has_path)  # type: ignore[untyped-decorator]
-    def predict_path(self, X: Any, y: Any, X_test: Any, sizes: Any) -> Any:
-        path = clone(self.learner).predict_path(X, y, X_test, sizes)
-        self.diary.note("is predicted for untouched rows", path[:, :N_PROBES].tolist())
+    def predict_path_values(self, X: Any, y: Any, X_test: Any, sizes: Any) -> Any:
+        path = clone(self.learner).predict_path_values(X, y, X_test, sizes)
+        self.diary.note("is predicted for untouched rows", path.labels[:, :N_PROBES].tolist())
         single = self.fit(X, y).predict(X_test)
-        assert (path[-1] == single).all(), "a path and a fit predict differently"
+        assert (path.labels[-1] == single).all(), "a path and a fit predict differently"
         return path
 
 

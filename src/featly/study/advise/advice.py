@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from featly.basics.errors import ParameterError
-from featly.learners import make_learner
 from featly.registry import METHODS, method_class
 from featly.study.advise.facts import Facts, describe_table
 from featly.study.advise.rules import (
@@ -115,7 +114,7 @@ class Advice:
             data,
             self.splits,
             sizes=self.sizes,
-            learner={self.learner: make_learner(self.learner)},
+            learner=self.learner,
             fill=self.fill,
             random_state=self._random_state,
         )

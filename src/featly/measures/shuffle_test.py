@@ -1,0 +1,179 @@
+r"""Sequential test against shuffled labels: a clear no ends after a few, a clear yes goes on.
+
+.. math::
+
+    p = \begin{cases} h / l & \text{if } h \text{ shuffles reach the observed value at the } l
+    \text{th} \\ (g + 1) / (m + 1) & \text{if } g < h \text{ of } m \text{ do} \end{cases}
+
+Besag, J. and Clifford, P. (1991), Sequential Monte Carlo p-values, *Biometrika* 78, 301-304. With
+h = 5 and m = 99. The statistic needs no choice of a size: the mean over all sizes of the area under
+the ROC curve (or of the balanced rate) of predictions pooled over folds.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from featly.basics.errors import DataError, ParameterError
+from featly.measures.nested_auc import areas
+from featly.measures.nested_rates import class_rates
+
+__all__ = ["MOST_SHUFFLES", "ShuffleTest", "is_reached", "mean_area", "mean_rate", "shuffle_test"]
+
+MOST_SHUFFLES = 99
+STOP = 5  # shuffles that reach the observed value: more would change nothing
+LEVEL = 0.05
+TIE = 1e-12  # values as near as this are equal, and count as reached
+
+
+@dataclass(frozen=True)
+class ShuffleTest:
+    """Result of :func:`shuffle_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        The observed value.
+    drawn : int
+        Shuffles that were drawn.
+    reached : int
+        Those whose value is at least the observed one.
+    most : int
+        Shuffles that would have been drawn at most.
+    p_value : float
+    values : tuple of float
+        Those of the shuffles.
+    """
+
+    statistic: float
+    drawn: int
+    reached: int
+    most: int
+    p_value: float
+    values: tuple[float, ...] = ()
+
+    @property
+    def is_yes(self) -> bool:
+        """Return whether the observed value is more than chance, at 5%."""
+        return self.p_value <= LEVEL
+
+    def __str__(self) -> str:
+        return (
+            f"with shuffled outcomes {self.reached} of {self.drawn} tries do as well: "
+            f"p = {self.p_value:.3g}"
+        )
+
+
+def shuffle_test(
+    observed: float, shuffled: Iterable[float], *, most: int = MOST_SHUFFLES, stop: int = STOP
+) -> ShuffleTest:
+    """Test a value against values of shuffled labels, drawn one by one until the answer is clear.
+
+    Parameters
+    ----------
+    observed : float
+        The value with the real labels; larger is better.
+    shuffled : iterable of float
+        Values with shuffled labels. No more are drawn than are needed.
+    most : int, default=99
+        Shuffles to draw at most; at least 19, below which p cannot be 5%.
+    stop : int, default=5
+        Stop when so many shuffles reach the observed value.
+
+    Returns
+    -------
+    ShuffleTest
+        An iterable that ends early gives the test of what was drawn.
+
+    Examples
+    --------
+    >>> from featly.measures.shuffle_test import shuffle_test
+    >>> print(shuffle_test(0.8, [0.5, 0.6, 0.8, 0.9, 0.4, 0.5, 0.9, 0.8, 0.9, 0.1, 0.2]))
+    with shuffled outcomes 5 of 9 tries do as well: p = 0.556
+    >>> shuffle_test(0.8, [0.5] * 200).p_value
+    0.01
+    """
+    if most < 19 or stop < 1:
+        raise ParameterError(f"most={most}, stop={stop}: give at least 19 shuffles, stop from 1")
+    values: list[float] = []
+    reached = 0
+    for value in shuffled:
+        values.append(float(value))
+        reached += is_reached(float(value), observed)
+        if reached == stop or len(values) == most:
+            break
+    drawn = len(values)
+    p_value = reached / drawn if reached == stop else (1 + reached) / (1 + drawn)
+    return ShuffleTest(float(observed), drawn, reached, most, p_value, tuple(values))
+
+
+def is_reached(value: float, observed: float) -> bool:
+    """Return whether a value is at least the observed one; a missing one counts as such.
+
+    Examples
+    --------
+    >>> from featly.measures.shuffle_test import is_reached
+    >>> is_reached(0.7, 0.7), is_reached(0.6, 0.7), is_reached(float("nan"), 0.7)
+    (True, False, True)
+    """
+    return not value < observed - TIE
+
+
+def mean_area(values: ArrayLike, y: ArrayLike) -> float:
+    """Return the mean over sizes of the area under the ROC curve of pooled decision values.
+
+    Parameters
+    ----------
+    values : float array of shape (n_sizes, n_rows)
+        Larger where class 1 is likelier; NaN where a fit failed. A size without a value for both
+        classes counts as chance.
+    y : int array of shape (n_rows,)
+        Codes of the classes, 0 and 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from featly.measures.shuffle_test import mean_area
+    >>> mean_area([[0.1, 0.4, 0.3, 0.8], [0.0, 0.1, 0.8, 0.9]], [0, 0, 1, 1])
+    0.875
+    """
+    rows, codes = np.atleast_2d(np.asarray(values, dtype=np.float64)), np.asarray(y)
+    missing = np.isnan(rows)
+    if not missing.any():
+        return float(areas(rows, codes).mean())
+    known = [(v[~gone], codes[~gone]) for v, gone in zip(rows, missing, strict=True)]
+    return float(np.mean([areas(v, c) if len(np.unique(c)) == 2 else 0.5 for v, c in known]))
+
+
+def mean_rate(predicted: ArrayLike, y: ArrayLike) -> float:
+    """Return the mean over sizes of the balanced rate of pooled predictions.
+
+    Parameters
+    ----------
+    predicted : int array of shape (n_sizes, n_rows)
+        Codes of the classes; -1 where a fit failed. A class without a prediction counts as chance.
+    y : int array of shape (n_rows,)
+        Codes of the classes, from 0.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from featly.measures.shuffle_test import mean_rate
+    >>> round(mean_rate([[0, 1, 2], [0, 1, 1]], [0, 1, 2]), 4)
+    0.8333
+    """
+    rows, codes = np.atleast_2d(np.asarray(predicted)), np.asarray(y)
+    if rows.shape[-1] != len(codes):
+        raise DataError(f"there are {rows.shape[-1]} predictions a size, and {len(codes)} rows")
+    n_classes = int(codes.max()) + 1
+    hits = np.where(rows < 0, np.nan, rows == codes)
+    rates = np.array([class_rates(h, codes, n_classes) for h in hits])
+    return float(np.where(np.isnan(rates), 1 / n_classes, rates).mean())
