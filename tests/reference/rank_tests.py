@@ -1,6 +1,7 @@
 """The Kruskal-Wallis test of one column by its definition, in fractions."""
 
 from fractions import Fraction
+from itertools import permutations
 
 
 def kruskal_wallis(column, y):
@@ -20,3 +21,15 @@ def kruskal_wallis(column, y):
     between = sum(len(g) * (sum(g) / len(g) - mean) ** 2 for g in groups.values())
     variance = sum((rank - mean) ** 2 for rank in ranks) / (n - 1)
     return between / variance, len(groups) - 1
+
+
+def permutation_p(column, y):
+    """Share of all arrangements of the classes over the known rows with at least the same H."""
+    pairs = [(x, c) for x, c in zip(column, y, strict=True) if x == x]
+    values, classes = [x for x, _ in pairs], [c for _, c in pairs]
+    observed = kruskal_wallis(values, classes)[0]
+    arrangements = set(permutations(classes))
+    return Fraction(
+        sum(kruskal_wallis(values, other)[0] >= observed for other in arrangements),
+        len(arrangements),
+    )

@@ -54,7 +54,7 @@ def tables(draw):
 
 def lists(frame, y, fitted, names=None):
     """The two ranked lists of names, by the tests alone."""
-    tests = UnivariateTest(ordinal="welch").fit(frame, y)
+    tests = UnivariateTest(continuous="welch", ordinal="welch").fit(frame, y)
     assert fitted.p_value_ == pytest.approx(tests.p_value_, nan_ok=True)
     ranked = [frame.columns[f] for f in tests.order_ if names is None or frame.columns[f] in names]
     return [
@@ -147,7 +147,7 @@ def test_equals_reference_on_real_tables(learner, data_folder):
         y = frame["class"].cast(pl.String).to_numpy()
         frame = frame.drop("class").with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
         if most is not None:
-            tests = UnivariateTest(ordinal="welch").fit(frame, y)
+            tests = UnivariateTest(continuous="welch", ordinal="welch").fit(frame, y)
             order = tests.order_.tolist()
             numbers = [f for f in order if frame.dtypes[f] != pl.String][:most]
             levels = [f for f in order if frame.dtypes[f] == pl.String][:most]
@@ -236,7 +236,10 @@ def test_one_kind_of_column_is_a_list_of_tests(learner):
     levels = pl.DataFrame({f"l{j}": rng.choice(["u", "v", "w"], 40) for j in range(6)})
     for frame in (numbers, levels):
         fitted = HybridForward(learner=learner).fit(frame, y)
-        assert fitted.order_.tolist() == UnivariateTest().fit(frame, y).order_.tolist()
+        assert (
+            fitted.order_.tolist()
+            == UnivariateTest(continuous="welch").fit(frame, y).order_.tolist()
+        )
         assert np.isnan(fitted.bcr_).all()
 
 

@@ -93,7 +93,10 @@ def is_constant(learner, rows):
 
 def reference_search(wrapper, learner, frame, y, fold):
     """Names, best score, by the naive searches over columns in the order of their tests."""
-    ranked = [frame.columns[f] for f in UnivariateTest(ordinal="welch").fit(frame, y).order_]
+    ranked = [
+        frame.columns[f]
+        for f in UnivariateTest(continuous="welch", ordinal="welch").fit(frame, y).order_
+    ]
     known = {}
 
     def merit(subset):
@@ -226,7 +229,7 @@ def test_scores_equal_scikit_learn(estimator):
     X, y = rng.normal(size=(36, 5)), np.array(["no", "yes", "no"])[np.arange(36) % 3]
     X[:, 2] += 2.0 * (y == "yes")
     wrapper = Wrapper(estimator=estimator, n_folds=3, n_features_to_select=2).fit(X, y)
-    ranked = UnivariateTest().fit(X, y).order_.tolist()
+    ranked = UnivariateTest(continuous="welch").fit(X, y).order_.tolist()
     columns = sorted(wrapper.order_.tolist(), key=ranked.index)
     predicted = cross_val_predict(estimator, X[:, columns], y, cv=PredefinedSplit(wrapper.fold_))
     assert wrapper.score_ == pytest.approx(np.mean(predicted == y))
@@ -266,7 +269,7 @@ def test_columns_come_in_the_order_of_their_tests():
     Wrapper(estimator=RecordingBayes(), search="backward", n_features_to_select=1, n_folds=2).fit(
         X, y
     )
-    ranked = UnivariateTest().fit(X, y).order_.tolist()
+    ranked = UnivariateTest(continuous="welch").fit(X, y).order_.tolist()
     rank_of = {x: ranked.index(j) for row in X for j, x in enumerate(row)}
     for row in seen:
         assert [rank_of[x] for x in row] == sorted(rank_of[x] for x in row)

@@ -1,4 +1,4 @@
-r"""One p-value for each column, by a test for its kind.
+r"""One p-value for each column, by a test for its kind and for the shape of its values.
 
 .. math::
 
@@ -23,20 +23,34 @@ from featly.base import Problem, Questions, Ranker, Ranking, rank_by_merit, stop
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.params import OneOf, Whole
 from featly.basics.progress import progress_bar
-from featly.core.counts.contingency import Tables, chi2_tail, chi_squared, count_tables, fisher
+from featly.core.counts.contingency import (
+    Tables,
+    chi2_tail,
+    chi_squared,
+    chi_squared_p,
+    count_tables,
+    fisher,
+    has_small_expected_counts,
+)
 from featly.core.ranking.ordering import best_first, round_scores
 from featly.core.runtime.parallel import run_blocks, split
-from featly.core.sources import Moments
+from featly.core.sources import Moments, Source
 from featly.core.sources.questions import moments
-from featly.core.stats.rank_tests import kruskal_wallis
+from featly.core.stats.rank_tests import Ranks, kruskal_wallis, permutation_p
 from featly.core.stats.tails import f_tail, false_discovery_rates
 from featly.filters.f_test import f_statistic
 from featly.problem.parameters import OnDevice, Seeded, Streaming, Verbose
 
 __all__ = ["ColumnTests", "UnivariateTest", "column_tests"]
 
-TESTS_OF_NUMBERS = ("welch", "student", "f", "kruskal-wallis")
+TESTS_OF_NUMBERS = ("auto", "welch", "student", "f", "kruskal-wallis")
 TESTS_OF_CATEGORIES = ("fisher", "chi2")
+
+# measured by studies/p_values.py: where the p-values of Welch's test and of ranks hold
+FEW_ROWS = 30  # of the smallest class
+FEW_VARYING = 50  # rows expected in the smallest class that do not have the most frequent value
+FEW_VALUES = 10  # different values
+HARDLY_SKEWED, SKEWED = 0.5, 3.0  # skewness, either sign
 
 
 class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
@@ -51,26 +65,30 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
-    continuous : {"welch", "student", "f", "kruskal-wallis"}, default="welch"
-        The test of continuous columns. "welch": Welch's t, with more than two classes Welch's
-        analysis of variance; classes may differ in their variance. Where it is not defined (a
-        class has one value; of more than two classes, one is constant) the pooled test is used.
-        "student": t with a pooled variance, with more classes F. "f": F, that is, :class:`FTest`.
-        "kruskal-wallis": compares ranks, corrected for ties; with two classes it is the normal
-        approximation of the Mann-Whitney test, without continuity correction.
-    ordinal : {"welch", "student", "f", "kruskal-wallis"}, default="kruskal-wallis"
+    continuous : {"auto", "welch", "student", "f", "kruskal-wallis"}, default="auto"
+        The test of continuous columns. "auto": the one whose p-value holds, see Notes. "welch":
+        Welch's t, with more than two classes Welch's analysis of variance; classes may differ in
+        their variance. Where it is not defined (a class has one value or is constant) the pooled
+        test is used. "student": t with a pooled variance, with more classes F. "f": F, that is,
+        :class:`FTest`. "kruskal-wallis": compares ranks, corrected for ties; with two classes it
+        is the Mann-Whitney test. Its p-value is exact or from random permutations where a class
+        has fewer than 30 rows or values are tied, else by the tail of chi-squared.
+    ordinal : {"auto", "welch", "student", "f", "kruskal-wallis"}, default="kruskal-wallis"
         The test of ordinal columns.
     categorical : {"fisher", "chi2"}, default="fisher"
         The test of categorical columns. "fisher": Fisher's exact test, two-sided; for tables
-        larger than 2 x 2 that of Freeman and Halton. "chi2": Pearson's, without correction.
+        larger than 2 x 2 that of Freeman and Halton. "chi2": Pearson's, without correction; by
+        random tables where an expected count is below 1 or a fifth of them below 5.
     n_draws : int, default=10000
-        Number of random tables for a table that is too large for the exact sum. p is then
-        :math:`(1 + \text{number as extreme}) / (1 + n_{draws})`, at least
-        :math:`1 / (1 + n_{draws})`.
+        Random tables or permutations for a small p-value that has no exact sum. p is then
+        :math:`(1 + \text{number as extreme}) / (1 + \text{number drawn})`. Permutations stop
+        early where p is large. Where p is so small that more draws decide about its q-value,
+        more are drawn.
     random_state : int, default=0
         Seed of the random numbers.
-        Used for random tables. They depend on it and on the counts of the levels and classes, so
-        neither the order of the rows nor that of the columns changes a p-value.
+        Used for random tables and permutations. They depend on it and on the column and the
+        classes as they were counted, so neither the order of the rows nor that of the columns
+        changes a p-value.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
         `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
@@ -90,15 +108,19 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     Attributes
     ----------
     test_ : array of str of shape (n_features,)
-        The test of each column: "welch t", "welch f", "student t", "f", "kruskal-wallis",
-        "fisher exact", "fisher monte carlo" or "chi2".
+        The test of each column: "welch t", "welch f", "welch t and ranks", "welch f and ranks",
+        "student t", "f", "kruskal-wallis", "kruskal-wallis exact", "kruskal-wallis permutation",
+        "fisher exact", "fisher monte carlo", "chi2" or "chi2 monte carlo".
+    note_ : array of str of shape (n_features,)
+        The number of random tables or permutations that a p-value rests on; where it is
+        approximate, and by which class: "p approximate: 25 rows". Otherwise empty.
     statistic_ : float array of shape (n_features,)
         t, positive where the mean is larger in the second of two classes; F; H of Kruskal and
         Wallis; :math:`\chi^2`; for Fisher's test :math:`-\log_{10}` of the probability of the
         observed table, the smaller of which count as more extreme.
     p_value_ : float array of shape (n_features,)
-        1 for a column that is constant or has too few values for a test, 0 for numbers that are
-        constant within each class but not overall.
+        1 for a column that is constant or has too few values for a test. With "welch", "student"
+        and "f" it is 0 for numbers that are constant within each class but not overall.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg over all columns, whatever their test.
     tie_break_ : float array of shape (n_features,)
@@ -115,6 +137,14 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
 
     Notes
     -----
+    "auto" looks at the values of a column, the classes aside, and at the rows of its smallest
+    class. Two different values: Fisher's exact test. More than half of the rows equal, or ties
+    and fewer than 10 different values, or a skewness beyond 3: ranks (Kruskal-Wallis). The
+    others: Welch's test if every class has 30 rows and the skewness is at most 0.5, else Welch's
+    test and ranks, of which the larger p-value counts: ranks hold whatever the distribution is
+    if the classes have the same, Welch's if they differ in their variance. The guide has the
+    measurements.
+
     Fisher's test is exact for all tables of 2 x 2 and 2 x 3 and for larger ones as long as half of
     their columns can be filled in at most 262,144 ways: with two classes about 5 levels at 300
     rows or 10 at 100, with three 3 levels at 100 rows. Others are tested by random tables and have
@@ -143,19 +173,19 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     >>> test = UnivariateTest(schema={"ordinal": ["grade"]}).fit(frame, outcome)
     >>> test.table().select("feature", "test", pl.col("p_value").round(4))
     shape: (4, 3)
-    ┌─────────┬────────────────┬─────────┐
-    │ feature ┆ test           ┆ p_value │
-    │ ---     ┆ ---            ┆ ---     │
-    │ str     ┆ str            ┆ f64     │
-    ╞═════════╪════════════════╪═════════╡
-    │ smoker  ┆ fisher exact   ┆ 0.0286  │
-    │ grade   ┆ kruskal-wallis ┆ 0.0396  │
-    │ age     ┆ welch t        ┆ 0.4686  │
-    │ sex     ┆ fisher exact   ┆ 1.0     │
-    └─────────┴────────────────┴─────────┘
+    ┌─────────┬──────────────────────┬─────────┐
+    │ feature ┆ test                 ┆ p_value │
+    │ ---     ┆ ---                  ┆ ---     │
+    │ str     ┆ str                  ┆ f64     │
+    ╞═════════╪══════════════════════╪═════════╡
+    │ smoker  ┆ fisher exact         ┆ 0.0286  │
+    │ grade   ┆ kruskal-wallis exact ┆ 0.0857  │
+    │ age     ┆ welch t and ranks    ┆ 0.6857  │
+    │ sex     ┆ fisher exact         ┆ 1.0     │
+    └─────────┴──────────────────────┴─────────┘
     """
 
-    continuous: Annotated[str, OneOf(*TESTS_OF_NUMBERS)] = "welch"
+    continuous: Annotated[str, OneOf(*TESTS_OF_NUMBERS)] = "auto"
     ordinal: Annotated[str, OneOf(*TESTS_OF_NUMBERS)] = "kruskal-wallis"
     categorical: Annotated[str, OneOf(*TESTS_OF_CATEGORIES)] = "fisher"
     n_draws: Annotated[int, Whole(at_least=1)] = 10000
@@ -183,6 +213,7 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
                 "p_value": tests.p_value,
                 "q_value": false_discovery_rates(tests.p_value, tests.order()),
                 "test": tests.test,
+                "note": tests.note,
             },
             attributes={"tie_break": tests.tie_break, "interrupted": tests.interrupted},
             tie_break=tests.tie_break,
@@ -193,7 +224,7 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
 
 
 # ---- for methods that build on the tests ----------------------------------------------------
-@dataclass(frozen=True)
+@dataclass
 class ColumnTests:
     """Tests of all columns of a problem; see :class:`UnivariateTest` for the entries."""
 
@@ -202,7 +233,21 @@ class ColumnTests:
     p_value: np.ndarray
     score: np.ndarray
     tie_break: np.ndarray
+    note: np.ndarray
     interrupted: bool = False
+
+    @classmethod
+    def empty(cls, n_columns: int) -> "ColumnTests":
+        """Return tests to be filled in."""
+        test, note = (np.full(n_columns, "", object) for _ in range(2))
+        statistic, p, score, tie_break = np.zeros((4, n_columns))
+        return cls(test, statistic, p, score, tie_break, note)
+
+    def put(self, columns: np.ndarray, tests: "ColumnTests") -> None:
+        """Fill in the tests of some columns."""
+        for name in ("test", "statistic", "p_value", "score", "tie_break", "note"):
+            getattr(self, name)[columns] = getattr(tests, name)
+        self.interrupted |= tests.interrupted
 
     def order(self) -> np.ndarray:
         """Return columns by score, then by `tie_break`, then by position."""
@@ -213,7 +258,7 @@ class ColumnTests:
 def column_tests(
     problem: Problem,
     *,
-    continuous: str = "welch",
+    continuous: str = "auto",
     ordinal: str = "kruskal-wallis",
     categorical: str = "fisher",
     n_draws: int = 10_000,
@@ -236,37 +281,52 @@ def column_tests(
     >>> X = np.array([[0.0, 3.1], [1.1, 2.0], [4.0, 2.9], [5.2, 1.8]])
     >>> reading = read(X, Schema())
     >>> y = np.array([0, 0, 1, 1])
-    >>> tests = column_tests(Problem(reading.source, reading.columns, Classes(y, np.unique(y))))
+    >>> problem = Problem(reading.source, reading.columns, Classes(y, np.unique(y)))
+    >>> tests = column_tests(problem, continuous="welch")
     >>> tests.order().tolist(), tests.test.tolist()
     ([0, 1], ['welch t', 'welch t'])
     """
     kinds = problem.columns.kinds
     moments = problem.moments(by_class=True)  # raises an error on infinite values
-    test = np.empty(len(kinds), object)
-    statistic, p, score, tie_break = (np.zeros(len(kinds)) for _ in range(4))
-    stopped = False
-    results: Any
+    out = ColumnTests.empty(len(kinds))
+    draws = _Draws(n_draws, random_state, len(kinds), n_jobs)
     for kind, name in ((CONTINUOUS, continuous), (ORDINAL, ordinal), (CATEGORICAL, categorical)):
         columns = np.flatnonzero(kinds == kind)
         if len(columns) == 0:
             continue
         if kind == CATEGORICAL:
             report = _shift_progress(progress, len(kinds) - len(columns))
-            *results, tie_break[columns], stopped = _compare_levels(
-                problem, columns, name, n_draws, random_state, n_jobs, report
-            )
+            tables = _level_tables(problem, columns, n_jobs)
+            out.put(columns, _compare_tables(tables, name, draws, report))
+        elif name == "auto":
+            out.put(columns, _compare_by_shape(problem, moments, columns, draws))
         elif name == "kruskal-wallis":
-            results = _compare_ranks(problem, columns, n_jobs)
+            source = problem.source.view(columns)
+            ranks = kruskal_wallis(source, *problem.classes.groups(), n_jobs)
+            out.put(columns, _compare_ranks(problem, source, ranks, draws))
         else:
-            results = _compare_means(moments, columns, name, n_jobs)
-        test[columns], statistic[columns], p[columns], score[columns] = results
-    tied = _find_tied(score)
-    tie_break[~tied] = 0.0
+            out.put(columns, _compare_means(moments, columns, name, n_jobs))
+    tied = _find_tied(out.score)
+    out.tie_break[~tied] = 0.0
     numbers = np.flatnonzero(tied & (kinds != CATEGORICAL))
-    tie_break[numbers] = f_tail(*f_statistic(_take_columns(moments, numbers)))[1]
-    if progress is not None and not stopped:
+    out.tie_break[numbers] = f_tail(*f_statistic(_take_columns(moments, numbers)))[1]
+    if progress is not None and not out.interrupted:
         progress(len(kinds), len(kinds))
-    return ColumnTests(test, statistic, p, score, tie_break, stopped)
+    return out
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Options of the tests that draw at random."""
+
+    n_draws: int
+    random_state: int
+    n_columns: int
+    n_jobs: int | None
+
+    def options(self) -> dict[str, Any]:
+        """Return them by name."""
+        return vars(self)
 
 
 def _shift_progress(
@@ -289,16 +349,82 @@ def _take_columns(moments: Moments, columns: np.ndarray) -> Moments:
 
 
 # ---- numbers --------------------------------------------------------------------------------
-def _compare_ranks(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> tuple[Any, ...]:
-    source = problem.source.view(columns)
-    statistic, freedom = kruskal_wallis(source, *problem.classes.groups(), n_jobs)
-    return "kruskal-wallis", statistic, *chi2_tail(statistic, freedom)
+def _compare_by_shape(
+    problem: Problem, moments: Moments, columns: np.ndarray, draws: _Draws
+) -> ColumnTests:
+    """Test numbers by what their values, the classes aside, are like.
+
+    The choice does not look at which row is in which class, so it does not spoil the test.
+    """
+    out = ColumnTests.empty(len(columns))
+    source, groups = problem.source.view(columns), problem.classes.groups()
+    ranks = kruskal_wallis(source, *groups, draws.n_jobs)
+    two_values = ranks.n_values <= 2
+    if two_values.any():
+        part = ranks.take(two_values)
+        counts = np.stack([part.lowest, part.sizes - part.lowest], axis=1)
+        start = np.arange(len(counts) + 1) * counts[0].size
+        tables = Tables(counts.ravel(), start, groups.n_groups)
+        out.put(np.flatnonzero(two_values), _compare_tables(tables, "fisher", draws, None))
+    welch = _compare_means(moments, columns, "welch", draws.n_jobs)
+    has_welch = np.char.startswith(welch.test.astype(str), "welch")
+    is_tied = (2 * ranks.mode > ranks.n_known) | (
+        (ranks.n_values < FEW_VALUES) & (ranks.n_values < ranks.n_known)
+    )
+    skewness = np.abs(ranks.skewness)
+    has_welch &= ~two_values & ~is_tied & (skewness <= SKEWED)
+    alone = has_welch & (ranks.smallest >= FEW_ROWS) & (skewness <= HARDLY_SKEWED)
+    by_ranks = np.flatnonzero(~two_values & ~alone)
+    out.put(
+        by_ranks,
+        _compare_ranks(problem, source.view(by_ranks), ranks.take(by_ranks), draws),
+    )
+    both = has_welch & ~alone
+    smaller = alone | (both & (welch.score <= out.score))
+    for name in ("p_value", "score"):
+        getattr(out, name)[smaller] = getattr(welch, name)[smaller]
+    out.note[smaller] = ""
+    out.statistic[has_welch] = welch.statistic[has_welch]
+    out.test[alone] = welch.test[alone]
+    out.test[both] = welch.test[both] + " and ranks"
+    return out
+
+
+def _compare_ranks(problem: Problem, source: Source, ranks: Ranks, draws: _Draws) -> ColumnTests:
+    """Compare ranks: by the tail of chi-squared where it holds, else by divisions of the rows."""
+    out = ColumnTests.empty(source.n_features)
+    p, evidence = chi2_tail(ranks.statistic, ranks.freedom)
+    # rows of the smallest class that can be expected to have another value than most rows
+    varying = ranks.smallest * (1 - ranks.mode / np.maximum(ranks.n_known, 1))
+    distrusted = (ranks.smallest < FEW_ROWS) | (varying < FEW_VARYING)
+    few = np.flatnonzero(distrusted & (ranks.statistic > 0))
+    out.test[:] = "kruskal-wallis"
+    if len(few):
+        p[few], drawn = permutation_p(
+            source.view(few),
+            problem.classes.codes,
+            ranks.take(few),
+            **draws.options(),
+        )
+        evidence[few] = -np.log10(p[few])
+        test = np.where(drawn > 0, "kruskal-wallis permutation", "kruskal-wallis exact")
+        out.test[few] = test.astype(object)
+        out.note[few] = _number_of(drawn, "permutations")
+    out.statistic, out.p_value, out.score = ranks.statistic.copy(), p, evidence + 0.0
+    return out
+
+
+def _number_of(drawn: np.ndarray, things: str) -> np.ndarray:
+    """Return notes on how many random things p-values rest on; empty where none was drawn."""
+    values, position = np.unique(drawn, return_inverse=True)
+    texts = [f"{value:,} random {things}" if value > 0 else "" for value in values.tolist()]
+    return np.array(texts, object)[position]
 
 
 def _compare_means(
     moments: Moments, columns: np.ndarray, name: str, n_jobs: int | None
-) -> list[np.ndarray]:
-    """Return test, statistic, p and evidence of some columns, by Welch, Student or F."""
+) -> ColumnTests:
+    """Compare the class means of some columns, by Welch, Student or F."""
     has_two_classes = len(moments.count) == 2 and name != "f"
 
     def test_block(block: tuple[int, int]) -> tuple[np.ndarray, ...]:
@@ -319,7 +445,14 @@ def _compare_means(
         return test, statistic, p, evidence
 
     parts = run_blocks(test_block, split(len(columns), 4096), n_jobs)
-    return [np.concatenate(values) for values in zip(*parts, strict=True)]
+    test, statistic, p, evidence = (np.concatenate(values) for values in zip(*parts, strict=True))
+    count = moments.count[:, columns]
+    smallest = np.where(count > 0, count, np.inf).min(axis=0)
+    few = smallest < FEW_ROWS
+    note = np.full(len(columns), "", object)
+    note[few] = [f"p approximate: {rows:.0f} rows" for rows in smallest[few].tolist()]
+    note[(statistic == 0) | np.isinf(statistic)] = ""
+    return ColumnTests(test, statistic, p, evidence, np.zeros(len(columns)), note)
 
 
 def welch_statistic(
@@ -328,8 +461,8 @@ def welch_statistic(
     """Return Welch's F of every column, its degrees of freedom, and whether it is defined.
 
     Classes without a value in a column do not count for it. It is defined where all others have
-    two values or more, and none is constant; of two classes, one may be. Elsewhere it is 0 with
-    one degree of freedom each.
+    two values or more, and none is constant: a constant class has a standard error of 0, and a
+    small class of zeros is no certainty. Elsewhere it is 0 with one degree of freedom each.
     """
     present = moments.count > 0
     n_classes = present.sum(axis=0)
@@ -338,7 +471,7 @@ def welch_statistic(
     error = np.where(present, moments.m2 / freedom / np.maximum(moments.count, 1), np.inf)
     smallest = error.min(axis=0)
     constant = (error == 0).sum(axis=0)
-    defined = (n_classes > 1) & (constant < np.where(n_classes == 2, 2, 1))
+    defined = (n_classes > 1) & (constant == 0)
     defined &= ~(moments.count == 1).any(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         # relative to the largest weight, which may be infinite
@@ -379,32 +512,36 @@ def _level_tables(problem: Problem, columns: np.ndarray, n_jobs: int | None) -> 
     return Tables(np.concatenate(parts), start, problem.classes.count)
 
 
-def _compare_levels(
-    problem: Problem,
-    columns: np.ndarray,
-    name: str,
-    n_draws: int,
-    random_state: int,
-    n_jobs: int | None,
-    progress: Callable[[int, int], Any] | None,
-) -> tuple[Any, ...]:
-    """Return test, statistic, p, evidence, that of chi-squared, and whether Ctrl-C was pressed."""
-    tables = _level_tables(problem, columns, n_jobs)
-    statistic, freedom = chi_squared(tables, n_jobs)
+def _compare_tables(
+    tables: Tables, name: str, draws: _Draws, progress: Callable[[int, int], Any] | None
+) -> ColumnTests:
+    """Test tables of counts; `tie_break` is the evidence of chi-squared."""
+    statistic, freedom = chi_squared(tables, draws.n_jobs)
     p, evidence = chi2_tail(statistic, freedom)
+    note = np.full(len(tables), "", object)
+    out = ColumnTests(np.full(len(tables), "chi2", object), statistic, p, evidence, evidence, note)
     if name == "chi2":
-        return name, statistic, p, evidence, evidence, False
+        few = np.flatnonzero(has_small_expected_counts(tables, draws.n_jobs))
+        p[few], drawn = chi_squared_p(tables, few, statistic[few], **draws.options())
+        out.test[few] = "chi2 monte carlo"
+        out.score, out.note[few] = evidence.copy(), _number_of(drawn, "tables")
+        out.score[few] = 0.0 - np.log10(p[few])
+        return out
     exact = fisher(
-        tables, n_draws=n_draws, random_state=random_state, n_jobs=n_jobs, progress=progress
+        tables,
+        **draws.options(),
+        progress=progress,
     )
     tested = ~np.isnan(exact.log_p)
-    test = np.where(exact.drawn, "fisher monte carlo", "fisher exact").astype(object)
-    test[~tested] = "chi2"
-    return (
-        test,
+    note = _number_of(exact.drawn, "tables")
+    note[~tested] = "p approximate: not tested"
+    out.test[tested] = np.where(exact.drawn > 0, "fisher monte carlo", "fisher exact")[tested]
+    return ColumnTests(
+        out.test,
         np.where(tested, 0.0 - exact.log_probability / np.log(10), statistic),
         np.where(tested, np.exp(exact.log_p), p),
         np.where(tested, 0.0 - exact.log_p / np.log(10), evidence),
         evidence,
+        note,
         not tested.all(),
     )

@@ -154,7 +154,11 @@ class HybridForward(Verbose, Seeded, Ranker):
 
     def _rank(self, problem: Problem) -> Ranking:
         tests = column_tests(
-            problem, ordinal="welch", random_state=self.random_state, n_jobs=self.n_jobs
+            problem,
+            continuous="welch",
+            ordinal="welch",
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )
         ranked = tests.order()
         fold = deal(problem.classes.codes, self.n_folds, self.random_state)

@@ -256,7 +256,11 @@ class Wrapper(Verbose, Seeded, SubsetSelector):
             name = type(self.estimator).__name__
             problem.moments(complete_for=name, instead=f"make_pipeline(Encoder(), {name}(...))")
         tests = column_tests(
-            problem, ordinal="welch", random_state=self.random_state, n_jobs=self.n_jobs
+            problem,
+            continuous="welch",
+            ordinal="welch",
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )
         if tests.interrupted:
             raise KeyboardInterrupt

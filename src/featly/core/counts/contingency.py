@@ -13,8 +13,11 @@ Where that sum is too long even for :mod:`featly.core.counts.fisher_exact`, rand
 same margins are drawn: Patefield, W. M. (1981), Algorithm AS 159, *Applied Statistics* 30, 91-97,
 or for small tables the permutation of Boyett, J. M. (1979), Algorithm AS 144, both in SciPy.
 
-p depends on the margins and on P(observed) alone, and so do the random numbers: not on the order
-of rows, levels, classes or columns.
+Random numbers are seeded by the margins and the counts, so that p does not depend on the order of
+rows, levels, classes or columns. The smaller p, the more tables are drawn:
+:mod:`featly.core.runtime.monte_carlo`. Such tables give chi-squared a p-value where its own tail
+does not hold, by Cochran, W. G. (1954), Some methods for strengthening the common chi-squared
+tests, *Biometrics* 10, 417-451: an expected count below 1, or more than a fifth of them below 5.
 """
 
 from collections.abc import Callable
@@ -27,10 +30,20 @@ from scipy import special, stats
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.fisher_exact import TIE, exact_tail, fisher_small, margin_sums
 from featly.core.runtime.jit import kernel
+from featly.core.runtime.monte_carlo import draw_in_stages
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.runtime.question import question
 
-__all__ = ["Fisher", "Tables", "chi2_tail", "chi_squared", "count_tables", "fisher"]
+__all__ = [
+    "Fisher",
+    "Tables",
+    "chi2_tail",
+    "chi_squared",
+    "chi_squared_p",
+    "count_tables",
+    "fisher",
+    "has_small_expected_counts",
+]
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -38,6 +51,7 @@ Margins = tuple[tuple[int, ...], tuple[int, ...]]
 
 BLOCK = 2048  # columns that one task tests
 BATCH = 32  # sets of margins between two reports of progress
+SAME_SUM = 1e-12  # sums of squares that differ by less, relatively, are equal
 DRAWN_CELLS = 1 << 21  # of random tables in memory at a time
 
 
@@ -76,13 +90,13 @@ class Fisher:
         Natural logarithm of the p-value; NaN for tables not tested before Ctrl-C.
     log_probability : float array
         Natural logarithm of the probability of the observed table.
-    drawn : bool array
-        Whether p was estimated from random tables.
+    drawn : int64 array
+        The random tables that p was estimated from; 0 where it is exact.
     """
 
     log_p: FloatArray
     log_probability: FloatArray
-    drawn: BoolArray
+    drawn: IntArray
 
 
 def count_tables(
@@ -159,20 +173,77 @@ def chi2_tail(statistic: FloatArray, freedom: FloatArray) -> tuple[FloatArray, F
     return p, evidence / np.log(10)
 
 
+def has_small_expected_counts(tables: Tables, n_jobs: int | None = None) -> BoolArray:
+    """Return, for every table, whether Cochran's rule distrusts the tail of chi-squared.
+
+    Examples
+    --------
+    >>> tables = Tables(np.array([8, 2, 1, 5, 80, 20, 10, 50]), np.array([0, 4, 8]), 2)
+    >>> has_small_expected_counts(tables).tolist()
+    [True, False]
+    """
+    out = np.zeros(len(tables), np.bool_)
+
+    def check_block(block: tuple[int, int]) -> None:
+        _small_expected(tables.counts, tables.start, tables.n_classes, *block, out)
+
+    run_blocks(check_block, split(len(tables), BLOCK), n_jobs)
+    return out
+
+
+def chi_squared_p(
+    tables: Tables,
+    which: IntArray,
+    statistic: FloatArray,
+    *,
+    n_draws: int = 10_000,
+    n_columns: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Return p of chi-squared for some tables, by random tables of their margins, and how many.
+
+    `n_columns` is the number of columns of the whole table; None: as many as there are tables.
+
+    Examples
+    --------
+    >>> tables = Tables(np.array([8, 2, 1, 5]), np.array([0, 4]), 2)
+    >>> p, drawn = chi_squared_p(tables, np.array([0]), chi_squared(tables)[0])
+    >>> bool(0.02 < p[0] < 0.05), drawn.tolist()
+    (True, [1000])
+    """
+    totals = np.array([tables.table(i).sum() for i in which.tolist()], np.float64)
+    # the statistic is n (sum - 1); more than rounding below it is less extreme
+    sums = statistic / np.maximum(totals, 1) + 1
+
+    def count_extreme(i: int, rows: IntArray, columns: IntArray, cells: IntArray) -> int:
+        expected = np.outer(rows, columns).ravel().astype(np.float64)
+        drawn_sums = (cells.astype(np.float64) ** 2 / expected).sum(axis=1)
+        return int((drawn_sums >= sums[i] * (1 - SAME_SUM)).sum())
+
+    count = _RandomTables(tables, which, count_extreme, random_state, n_jobs)
+    reached, drawn = np.zeros((2, len(which)), np.int64)
+    n_columns = len(tables) if n_columns is None else n_columns
+    draw_in_stages(count, reached, drawn, n_draws=n_draws, n_columns=n_columns)
+    return (1 + reached) / (1 + drawn), drawn
+
+
 # ---- Fisher's exact test --------------------------------------------------------------------
 def fisher(
     tables: Tables,
     *,
     n_draws: int = 10_000,
+    n_columns: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: Callable[[int, int], Any] | None = None,
 ) -> Fisher:
     """Test every table by Fisher's exact test, or by random tables if that takes too long.
 
-    With `n_draws` random tables, ``p = (1 + number at most as probable as the observed) / (1 +
-    n_draws)``. Ctrl-C ends the tests, and the results so far are returned; `progress` is called
-    with (tables tested, tables).
+    With random tables, ``p = (1 + number at most as probable as the observed) / (1 + number)``;
+    `n_draws` of them, and more where p is small and decides about the q-values of `n_columns`
+    columns (by default as many as there are tables). Ctrl-C ends the tests, and the results so far
+    are returned; `progress` is called with (tables tested, tables).
 
     Examples
     --------
@@ -182,7 +253,7 @@ def fisher(
     [0.4857]
     """
     log_p, log_probability = np.empty(len(tables)), np.empty(len(tables))
-    drawn = np.zeros(len(tables), bool)
+    drawn = np.zeros(len(tables), np.int64)
     most = np.add.reduceat(tables.counts, tables.start[:-1]).max(initial=0) if len(tables) else 0
     log_factorial = special.gammaln(np.arange(most + 1) + 1.0)
 
@@ -193,30 +264,75 @@ def fisher(
         )  # fmt: skip
 
     run_blocks(test_small_tables, split(len(tables), BLOCK), n_jobs)
+
+    def report() -> None:
+        if progress is not None:
+            progress(len(tables) - int(np.isnan(log_p).sum()), len(tables))
+
+    try:
+        large = _sum_large_tables(tables, log_p, log_probability, log_factorial, n_jobs, report)
+        if len(large):
+
+            def count_extreme(i: int, rows: IntArray, columns: IntArray, cells: IntArray) -> int:
+                values = log_factorial[columns].sum() - log_factorial[cells].sum(axis=1)
+                whole = log_factorial[rows.sum()] - log_factorial[rows].sum()
+                return int((values <= log_probability[large[i]] + whole + TIE).sum())
+
+            reached, divisor = np.zeros((2, len(large)), np.int64)
+
+            def report_drawn() -> None:
+                drawn[large] = divisor
+                log_p[large[divisor > 0]] = np.log((1 + reached) / (1 + divisor))[divisor > 0]
+                report()
+
+            draw_in_stages(
+                _RandomTables(tables, large, count_extreme, random_state, n_jobs),
+                reached, divisor, n_draws=n_draws,
+                n_columns=len(tables) if n_columns is None else n_columns,
+                all_at_once=True, batch=BATCH, report=report_drawn,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        pass  # what was not tested is NaN
+    return Fisher(log_p, log_probability, drawn)
+
+
+def _sum_large_tables(
+    tables: Tables,
+    log_p: FloatArray,
+    log_probability: FloatArray,
+    log_factorial: FloatArray,
+    n_jobs: int | None,
+    report: Callable[[], None],
+) -> IntArray:
+    """Fill in log p of larger tables, where it is NaN; return those too large for a sum."""
     groups: dict[Margins, list[int]] = {}
     for i in np.flatnonzero(np.isnan(log_p)).tolist():
         groups.setdefault(_margins(tables.table(i)), []).append(i)
     work = list(groups.items())
+    large: list[int] = []
 
-    def test_margins(item: tuple[Margins, list[int]]) -> tuple[FloatArray, bool]:
-        (rows, columns), members = item
-        observed = log_probability[members]
-        return _tail(
-            np.array(rows), np.array(columns), observed, log_factorial, n_draws, random_state
-        )
+    def sum_tables(item: tuple[Margins, list[int]]) -> FloatArray | None:
+        rows, columns = (np.array(margin) for margin in item[0])
+        return _log_tail(rows, columns, log_probability[item[1]], log_factorial)
 
-    try:
-        for low, high in split(len(work), BATCH):
-            batch = work[low:high]
-            for (_, members), tail in zip(
-                batch, run_blocks(test_margins, batch, n_jobs), strict=True
-            ):
-                log_p[members], drawn[members] = tail
-            if progress is not None:
-                progress(len(tables) - int(np.isnan(log_p).sum()), len(tables))
-    except KeyboardInterrupt:
-        pass  # what was not tested is NaN
-    return Fisher(log_p, log_probability, drawn)
+    for low, high in split(len(work), BATCH):
+        batch = work[low:high]
+        for (_, members), tail in zip(batch, run_blocks(sum_tables, batch, n_jobs), strict=True):
+            if tail is None:
+                large.extend(members)
+            else:
+                log_p[members] = tail
+        report()
+    return np.array(sorted(large), np.int64)
+
+
+def _log_tail(
+    rows: IntArray, columns: IntArray, log_probability: FloatArray, log_factorial: FloatArray
+) -> FloatArray | None:
+    """Return log p of some tables with the same margins; None if too many would be listed."""
+    whole = log_factorial[rows.sum()] - log_factorial[rows].sum()
+    exact = exact_tail(rows, columns, log_probability + whole + TIE, log_factorial)
+    return None if exact is None else np.where(exact - whole > -TIE, 0.0, exact - whole)
 
 
 def _margins(table: IntArray) -> Margins:
@@ -227,30 +343,42 @@ def _margins(table: IntArray) -> Margins:
     return tuple(first.tolist()), tuple(second.tolist())
 
 
-def _tail(
-    rows: IntArray,
-    columns: IntArray,
-    log_probability: FloatArray,
-    log_factorial: FloatArray,
-    n_draws: int,
-    random_state: int,
-) -> tuple[FloatArray, bool]:
-    """Return log p of some tables with the same margins, and whether random tables were drawn."""
-    whole = log_factorial[rows.sum()] - log_factorial[rows].sum()
-    limits = log_probability + whole + TIE
-    exact = exact_tail(rows, columns, limits, log_factorial)
-    if exact is not None:
-        return np.where(exact - whole > -TIE, 0.0, exact - whole), False
-    # seeded by the margins, not by position: equal margins are compared with the same tables
-    random = np.random.default_rng([random_state, len(rows), *rows, *columns])
-    distribution = stats.random_table(rows, columns)
-    top = log_factorial[columns].sum()
-    count = np.zeros(len(limits))
-    for low, high in split(n_draws, max(1, DRAWN_CELLS // (len(rows) * len(columns)))):
-        cells = distribution.rvs(high - low, random_state=random).reshape(high - low, -1)
-        values = top - log_factorial[cells.astype(np.int64)].sum(axis=1)
-        count += (values <= limits[:, None]).sum(axis=1)
-    return np.log((1 + count) / (1 + n_draws)), True
+# ---- random tables --------------------------------------------------------------------------
+class _RandomTables:
+    """Counts random tables that are as extreme as the observed of the same margins.
+
+    ``count_extreme(i, rows, columns, cells)`` counts them for one of the tables.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        which: IntArray,
+        count_extreme: Callable[[int, IntArray, IntArray, IntArray], int],
+        random_state: int,
+        n_jobs: int | None,
+    ) -> None:
+        self.tables = [tables.table(i) for i in which.tolist()]
+        self.count_extreme, self.random_state, self.n_jobs = count_extreme, random_state, n_jobs
+
+    def __call__(self, active: IntArray, low: int, high: int) -> IntArray:
+        """Return the number among tables `low` to `high` for the active ones."""
+
+        def count_one(i: int) -> int:
+            table = self.tables[i]
+            rows, columns = (np.array(margin) for margin in _margins(table))
+            counts = np.sort(table[table > 0])
+            random = np.random.default_rng(
+                [self.random_state, low, len(rows), *rows, *columns, *counts]
+            )
+            distribution = stats.random_table(rows, columns)
+            total = 0
+            for a, b in split(high - low, max(1, DRAWN_CELLS // (len(rows) * len(columns)))):
+                cells = distribution.rvs(b - a, random_state=random).reshape(b - a, -1)
+                total += self.count_extreme(i, rows, columns, cells.astype(np.int64))
+            return total
+
+        return np.array(run_blocks(count_one, active.tolist(), self.n_jobs), np.int64)
 
 
 # ---- compiled loops -------------------------------------------------------------------------
@@ -283,6 +411,25 @@ def _chi_squared(counts, start, n_classes, lo, hi, statistic, freedom):
                     total += difference * difference / expected
         statistic[f] = total / n
         freedom[f] = (n_levels - 1) * (n_present - 1)
+
+
+@kernel
+def _small_expected(counts, start, n_classes, lo, hi, out):
+    classes = np.empty(n_classes, counts.dtype)
+    for f in range(lo, hi):
+        base = start[f]
+        levels = np.empty((start[f + 1] - base) // n_classes, counts.dtype)
+        n, n_levels, n_present = margin_sums(counts, base, levels, classes)
+        if n_levels < 2 or n_present < 2:
+            continue
+        below_five, below_one = 0, 0
+        for i in range(len(levels)):
+            for c in range(n_classes):
+                if levels[i] > 0 and classes[c] > 0:
+                    expected = levels[i] * classes[c] / n
+                    below_five += expected < 5
+                    below_one += expected < 1
+        out[f] = below_one > 0 or 5 * below_five > n_levels * n_present
 
 
 @kernel
