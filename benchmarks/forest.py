@@ -85,7 +85,7 @@ def against(name: str, n: int, p: int, peer_trees: int, slow_trees: int) -> Iter
     yield Row(problem, "featly", ours, error, ours=True)
     yield Row(problem, "featly, one thread", ours_alone)
     complete = X.select([column for column in X.columns if X[column].null_count() == 0])
-    note = "" if complete.width == X.width else f"without {X.width - complete.width} with gaps; "
+    note = "" if complete.width == X.width else f"{complete.width} complete ones; "
     positions = [X.columns.index(column) for column in complete.columns]
 
     def compare_best(importance: np.ndarray, n_trees: int) -> str:

@@ -121,7 +121,9 @@ def genotypes() -> Iterator[Row]:
     y = rng.integers(0, 2, 1000)
     ours = JMI(discretizer=None).fit(X[:, :100], y)
     seconds, _ = best_of(lambda: ours.fit(X, y), 3)
-    yield Row("JMI, 100 of 1,000 x 28,501 genotypes with gaps", "featly", seconds, ours=True)
+    yield Row(
+        "JMI, 100 of 1,000 x 28,501 genotypes with missing values", "featly", seconds, ours=True
+    )
 
 
 def correlations() -> Iterator[Row]:

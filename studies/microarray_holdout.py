@@ -6,7 +6,7 @@ the book: the seven clinical columns are left out. Prostate's test rows are not 
 In the copy here missing values are marked (36,458 of the training rows', 5,568 of the test rows').
 In the book's they do not seem to be: 0.68, which it prints as the largest F1 of the training rows,
 is that of the best complete gene, while an incomplete one has 0.71. So there are two tables here:
-"Breast", missing values filled with medians of the training rows, and "Breast, gaps as 100", with
+"Breast", missing values filled with medians of the training rows, and "Breast, NaN as 100", with
 100 for a missing value, far outside the others, which go from -2 to 2. Every printed figure is
 compared with both.
 
@@ -36,7 +36,7 @@ from studies.microarray_claims import (
 )
 from studies.microarray_tables import BREAST_F1, BREAST_GENES, read_printed_breast
 
-BREAST, CODED = "Breast", "Breast, gaps as 100"
+BREAST, CODED = "Breast", "Breast, NaN as 100"
 CODE = 100.0
 TESTED = {"accuracy": 19, "sensitivity": 7, "specificity": 12}  # rows behind a figure
 TABLES = dict(zip(LEARNERS, ("4.8", "4.9", "4.10"), strict=True))
@@ -94,7 +94,7 @@ def check_gene_number(method: str, published: int) -> Callable[[Results], Findin
 
     def check(results: Results) -> Finding:
         ours, coded = (genes(results, name, method)[0] for name in (BREAST, CODED))
-        why = f"one split, no interval; with gaps as 100 {coded:.0f}"
+        why = f"one split, no interval; with missing values as 100 {coded:.0f}"
         return Finding(bool(ours == published), why, float(ours))
 
     return check

@@ -23,6 +23,27 @@ def test_rank_prints_what_python_computes(featly, csv, frame):
     assert "60 rows, 5 columns; commas between the columns" in err
 
 
+def test_filler_is_spoken_of_once(featly, tmp_path):
+    rng = np.random.default_rng(0)
+    data = pl.DataFrame({f"g{j}": rng.normal(size=40) for j in range(8)})
+    real = data.with_columns(ill=np.arange(40) % 2, g0=np.arange(40) % 2 + 0.1 * data["g0"])
+    made, ranking = tmp_path / "made.csv", tmp_path / "ranking.csv"
+    real.write_csv(made)
+    rest = "no evidence for 7 of the 8 columns: their ranks say nothing"
+    for command, expected in (
+        (("rank", "-m", "mrmr"), [rest]),
+        (("select", "-m", "mrmr", "-k", "1"), []),
+        (("select", "-m", "mrmr", "-k", "1", "--ranking", ranking), [rest]),
+        (("select", "-m", "mrmr", "-k", "3"), ["2 of the 3 selected columns are filler: MRMR has"]),
+        (("select", "-m", "cfs", "--ranking", ranking), []),
+    ):
+        code, _, err = featly(*command, made, "-t", "ill")
+        notes = [line.removeprefix("note: ") for line in err.splitlines() if "note: " in line]
+        assert code == 0
+        assert len(notes) == len(expected), notes
+        assert all(note.startswith(text) for note, text in zip(notes, expected, strict=True))
+
+
 def test_rank_takes_a_schema_from_options(featly, csv, frame):
     arguments = ("--categorical", "age", "--ordinal", "stage=I,II,III", "--keep", "noise,sex")
     code, out, _ = featly("rank", csv, "-t", "ill", "-m", "SVMRFE", *arguments, "--json")

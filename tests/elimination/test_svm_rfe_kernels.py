@@ -86,7 +86,7 @@ def test_printed_criterion_is_a_distance_from_the_mean():
     """J(f) of eq. 4-5 is |q_f - W^2| / (p - 1), so a column of no use may score high."""
     y = np.arange(40) % 2
     signs = np.where(y == 1, 1.0, -1.0)
-    frame = table(40, 5, gaps=0.0)
+    frame = table(40, 5, missing=0.0)
     columns = ClinicalColumns(ClinicalKernel().fit(frame).parts[1])
     plain = ClinicalMachine(columns, signs, np.full(40, 0.1)).criterion()
     printed = ClinicalMachine(columns, signs, np.full(40, 0.1), renormalised=True).criterion()

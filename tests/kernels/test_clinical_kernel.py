@@ -14,7 +14,7 @@ from tests.reference.clinical import column_kernel, kernel
 KINDS = ["continuous", "continuous", "categorical", "categorical"]
 
 
-def table(n, seed=0, gaps=0.15):
+def table(n, seed=0, missing=0.15):
     rng = np.random.default_rng(seed)
     columns = {
         "age": rng.integers(20, 80, n).astype(object),
@@ -23,7 +23,7 @@ def table(n, seed=0, gaps=0.15):
         "site": rng.choice(["a", "b", "c", "d"], n).astype(object),
     }
     for values in columns.values():
-        values[rng.random(n) < gaps] = None
+        values[rng.random(n) < missing] = None
     types = {"age": pl.Float64, "level": pl.Float64, "sex": pl.String, "site": pl.String}
     return pl.DataFrame({k: list(v) for k, v in columns.items()}, schema=types)
 
@@ -87,7 +87,7 @@ def test_categories_never_seen():
     kernel_ = ClinicalKernel().fit(pl.DataFrame({"c": ["a", "b"]}))
     new = pl.DataFrame({"c": ["x", "x", "y", "a", None, None]})
     assert kernel_(new).tolist() == [[0, 0], [0, 0], [0, 0], [1, 0], [0, 0], [0, 0]]
-    # among themselves: equal to themselves and to their like; gaps are like nothing
+    # among themselves: equal to themselves and to their like; missing values are like nothing
     among = [
         [1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0],
         [0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1],
@@ -149,7 +149,7 @@ def test_bad_weights_are_named(weights, words):
 def test_bad_tables_are_named():
     fitted = ClinicalKernel().fit(table(10))
     with pytest.raises(DataError, match="infinite"):
-        fitted(table(3, gaps=0).with_columns(level=pl.Series([0.0, np.inf, 1.0])))
+        fitted(table(3, missing=0).with_columns(level=pl.Series([0.0, np.inf, 1.0])))
     with pytest.raises(ValueError, match="feature"):
         fitted(table(3).drop("sex"))
     with pytest.raises(ParameterError, match="no column 'size'"):
@@ -160,7 +160,7 @@ def test_bad_tables_are_named():
 
 @pytest.mark.parametrize("library", ["pandas", "pyarrow", "array"])
 def test_any_table(library):
-    frame = table(15, gaps=0.0)
+    frame = table(15, missing=0.0)
     expected = ClinicalKernel().fit(frame[:10])(frame[10:])
     convert = {
         "pandas": lambda f: f.to_pandas(),

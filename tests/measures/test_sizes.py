@@ -150,8 +150,8 @@ def test_knee():
     assert choose_size(Curve([4, 5], [[0.9, 0.8]]), "knee") == 4
     tied = Curve([1, 2, 3, 4, 6], [[0.001, 0.004, 0.005, 0.0055, 0.006]])  # but for rounding
     assert choose_size(tied, "knee") == 2
-    gap = Curve([1, 2, 3, 4, 5], [[0.1, np.nan, 0.45, 0.48, 0.5]])
-    assert choose_size(gap, "knee") == 3
+    incomplete = Curve([1, 2, 3, 4, 5], [[0.1, np.nan, 0.45, 0.48, 0.5]])
+    assert choose_size(incomplete, "knee") == 3
 
 
 def test_a_knee_over_a_wide_range_is_seen_in_powers_of_two():

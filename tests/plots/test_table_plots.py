@@ -26,9 +26,9 @@ def table():
             "age": rng.integers(20, 80, N),
             "ward": rng.choice(["north", "south", "west"], N),
             "stage": rng.choice(["I", "II", "III"], N),
-            "gaps": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)),
+            "incomplete": np.where(rng.random(N) < 0.2, np.nan, rng.normal(size=N)),
         }
-    ).with_columns(pl.col("gaps").fill_nan(None))
+    ).with_columns(pl.col("incomplete").fill_nan(None))
     return frame, y
 
 
@@ -170,8 +170,8 @@ def test_boxes(table):
 
 def test_missing_values_are_counted(table):
     frame, y = table
-    ax = plot_column(frame, y, "gaps")
-    is_missing = frame["gaps"].is_null().to_numpy()
+    ax = plot_column(frame, y, "incomplete")
+    is_missing = frame["incomplete"].is_null().to_numpy()
     for label, name in zip(tick_texts(ax.get_yticklabels()), ("ill", "well"), strict=True):
         n_present, n_missing = (~is_missing & (y == name)).sum(), (is_missing & (y == name)).sum()
         assert label == f"{name}\nn = {n_present}, {n_missing} missing"
@@ -339,17 +339,17 @@ def test_points_by_class(table):
 
 def test_rows_without_a_value_stand_in_the_margin(table):
     frame, y = table
-    ax = plot_scatter(frame, y, ["age", "gaps"])
-    known = frame["gaps"].drop_nulls().to_numpy()
+    ax = plot_scatter(frame, y, ["age", "incomplete"])
+    known = frame["incomplete"].drop_nulls().to_numpy()
     below = points(ax)[:, 1] < known.min()
-    assert below.sum() == frame["gaps"].null_count()
+    assert below.sum() == frame["incomplete"].null_count()
     assert len(points(ax)) == N
     assert "missing" in tick_texts(ax.get_yticklabels())
     check_legible(ax)
-    other = plot_scatter(frame, y, ["gaps", "age"])
+    other = plot_scatter(frame, y, ["incomplete", "age"])
     assert "missing" in tick_texts(other.get_xticklabels())
     check_legible(other)
-    check_legible(plot_scatter(frame, y, ["gaps", "ward"]))
+    check_legible(plot_scatter(frame, y, ["incomplete", "ward"]))
 
 
 def test_levels_are_moved_apart_but_not_to_others(table):

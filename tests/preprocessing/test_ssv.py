@@ -119,7 +119,7 @@ def test_mixed_columns_missing_values_and_new_levels():
         {
             "age": [50.0, None, 61.0, 47.0],
             "full": ["a", "b", "b", "b"],
-            "gap": ["u", None, None, "u"],
+            "incomplete": ["u", None, None, "u"],
             "empty": pl.Series([None] * 4, dtype=pl.String),
             "flag": [True, False, True, False],
         }
@@ -133,7 +133,7 @@ def test_mixed_columns_missing_values_and_new_levels():
         {
             "age": [None, 1.0],
             "full": [None, "new"],
-            "gap": [None, "new"],
+            "incomplete": [None, "new"],
             "empty": ["text", None],
             "flag": [True, None],
         }

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "tests", "benchmarks", "studies", "docs", "examples")
 FILES = sorted(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+BINDING = (ast.Name, ast.arg, ast.Attribute, ast.alias, ast.ExceptHandler, ast.MatchAs)
 NO_OPENING = re.compile(r"(What|How|Which|Where|Whether|Who)\b")
 NO_VARIABLES = {"found", "told"}
 # participles that do not end in "ed" and have been function names
@@ -50,8 +51,8 @@ PARAMETER = re.compile(r"^(\w+) : [^\n]*\n    ([^\n]+)", re.MULTILINE)
 
 @functools.cache
 def all_nodes():
-    """Return the documented, named and bound nodes of all files, each with its place."""
-    kinds = (*DOCUMENTED, ast.Name, ast.arg)
+    """Return the documented nodes and those that bind a name, of all files, with their places."""
+    kinds = (*DOCUMENTED, *BINDING)
     return [
         (f"{file.relative_to(ROOT).as_posix()}:{getattr(node, 'lineno', 1)}", node)
         for file in FILES
@@ -91,10 +92,15 @@ def test_docstrings_open_with_a_command_or_a_noun():
 def test_no_variable_is_called_found_or_told():
     names = [
         place
-        for place, node in nodes(ast.Name, ast.arg)
-        if (node.arg if isinstance(node, ast.arg) else node.id) in NO_VARIABLES
+        for place, node in nodes(*BINDING)
+        for field in ("id", "arg", "attr", "asname", "name")
+        if str(getattr(node, field, None)).strip("_") in NO_VARIABLES
     ]
     assert names == []
+    scripts = list((ROOT / "src").rglob("*.js"))
+    pattern = re.compile(rf"\b(var|let|const) ({'|'.join(NO_VARIABLES)})\b")
+    assert scripts
+    assert [file.name for file in scripts if pattern.search(file.read_text("utf-8"))] == []
 
 
 def test_no_function_is_a_lone_participle():

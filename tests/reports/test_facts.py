@@ -146,6 +146,18 @@ def test_sparse_tables_have_the_names_they_are_given():
     assert not re.findall(r">x\d", page)  # no picture falls back to names of its own
 
 
+def test_columns_that_a_selector_left_out_are_no_filler():
+    X, y = make_table()
+    report = featly.report(X, y, methods=["cfs"], splits=2)
+    assert 0 < len(report.signature) < 6
+    assert report.facts["filler"] == 0
+    assert "has no evidence for" not in report.html()
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(40, 6))
+    report = featly.report(noise, np.arange(40) % 2, methods=["cfs"], splits=2)
+    assert report.facts["filler"] == len(report.signature) == 1
+
+
 def test_figures_by_what_there_is_to_draw():
     X, y = make_table()
     report = featly.report(X, y, methods=["svm-rfe"], splits=2, sizes=[2], rule=2)

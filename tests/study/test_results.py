@@ -90,7 +90,7 @@ def make_table(kind, seed):
         [float(v) for v in rng.normal(size=n)],
         [float(v) for v in rng.normal(size=n).round(1)],
     ]
-    if kind in ("gaps", "mixed"):
+    if kind in ("missing", "mixed"):
         for column in (0, 4):
             for row in rng.choice(n, size=6, replace=False):
                 columns[column][row] = math.nan
@@ -114,7 +114,7 @@ def as_dataset(columns, y, groups):
 
 CASES = {
     "plain": {"methods": {"f": FTest(), "best": SelectKBest(k=2), "none": None}},
-    "gaps": {"methods": {"f": FTest(), "none": None}, "fill": True},
+    "missing": {"methods": {"f": FTest(), "none": None}, "fill": True},
     "groups": {"methods": {"f": FTest(), "wavering": ColumnsAboveMean()}},
     "mixed": {"methods": {"rfe": SVMRFE(), "none": None}, "fill": True},
     "outside": {"methods": {"f": FTest(), "best": SelectKBest(k=2)}, "selection": "outside"},

@@ -306,7 +306,7 @@ def test_results_do_not_depend_on_processes(table, pool):
     mixed = pl.DataFrame(X.astype(np.float32)[:, :3]).with_columns(
         pl.Series("text", rng.choice(["u", "v", None], 36).tolist()),
         pl.Series("whole", rng.integers(0, 5, 36), dtype=pl.Int16),
-        pl.Series("gap", np.where(rng.random(36) < 0.2, np.nan, X[:, 4])),
+        pl.Series("incomplete", np.where(rng.random(36) < 0.2, np.nan, X[:, 4])),
     )
     two = y != "c"
     datasets = {

@@ -323,7 +323,8 @@ def select(
         _check_memory(data, requested_count, method)
         name, ranker, seconds = fit_method(data, options, requested_count)
         outcome = Outcome(data.names, ranker, selected=True)
-        _report_filler(outcome, options)
+        if ranking is not None:  # of the selected columns a warning has spoken
+            _report_filler(outcome, options)
         positions = outcome.positions.tolist()
         document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}
         change = compare_without_prior(

@@ -69,10 +69,10 @@ class Outcome:
 
     @property
     def evidence_note(self) -> str:
-        """Number of columns without evidence, in words; empty if there is none."""
+        """Number of columns without evidence, in words; empty if there is none, or no ranking."""
         count = len(self)
         n_filler = count - self.n_with_evidence
-        if n_filler == 0:
+        if n_filler == 0 or "rank" not in self.heads:
             return ""
         which = "any" if n_filler == count else f"{n_filler:,}"
         ranks = "its rank says" if n_filler == 1 else "their ranks say"

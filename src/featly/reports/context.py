@@ -112,9 +112,14 @@ class Evidence:
 
     @cached_property
     def filler(self) -> BoolArray:
-        """Mask of the columns for which the method has no evidence; none, if it does not tell."""
+        """Mask of the columns with a rank, or a choice, for which the method has no evidence."""
         evidence = getattr(self.fitted_main, "evidence_", None)
-        return np.zeros(self.data.n_features, bool) if evidence is None else ~evidence
+        if evidence is None:  # the method does not say
+            return np.zeros(self.data.n_features, bool)
+        with_rank = np.zeros(self.data.n_features, bool)
+        with_rank[self.order] = True
+        filler: BoolArray = with_rank & ~evidence
+        return filler
 
     @cached_property
     def orders(self) -> list[IntArray]:

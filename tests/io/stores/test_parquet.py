@@ -125,7 +125,7 @@ def test_columns_as_targets(library, tmp_path):
     frame = pl.DataFrame(
         {
             "whole": series([1, 2, 2], pl.Int16),
-            "gap": series([1, None, 2], pl.Int64),
+            "incomplete": series([1, None, 2], pl.Int64),
             "text": series(["a", "b", None], pl.Categorical),
             "truth": [True, None, False],
         }
@@ -133,7 +133,7 @@ def test_columns_as_targets(library, tmp_path):
     table = scan(write_parquet_file(tmp_path, frame))
     assert table.column("whole").tolist() == [1, 2, 2]
     assert table.column("whole").dtype == np.int16
-    assert np.array_equal(table.column("gap"), [1, np.nan, 2], equal_nan=True)
+    assert np.array_equal(table.column("incomplete"), [1, np.nan, 2], equal_nan=True)
     assert table.column("text").tolist() == ["a", "b", None]
     assert table.column("truth").tolist() == [True, None, False]
 
