@@ -12,7 +12,7 @@ import featly
 from featly.basics.errors import DeviceError, ParameterError
 from featly.core.runtime import device_cuda
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.runtime.question import DISK, GPU, MEMORY, question, find_unanswered
+from featly.core.runtime.question import DISK, GPU, MEMORY, find_unanswered, question
 from featly.core.sources import source_cuda
 from featly.core.sources.lent_cuda import LentSource
 from featly.core.sources.questions import moments
