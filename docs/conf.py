@@ -34,7 +34,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
 ]
-exclude_patterns = ["_build", "_templates", "gallery", "generated/methods_list.rst"]
+exclude_patterns = ["_build", "_templates", "gallery", "methods_list.rst"]
 templates_path = ["_templates"]
 default_role = "code"
 
@@ -42,7 +42,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 write_list(HERE)  # before autosummary looks for what has a page
-autosummary_generate = ["api.md", "generated/methods_list.rst"]
+autosummary_generate = ["api.md", "methods_list.rst"]
 autosummary_context = {"method_pages": {}}
 autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"

@@ -43,12 +43,13 @@ GROUPS = (
     ("guide/univariate_test", ("UnivariateTest", "FTest")),
     (
         "guide/filters",
-        ("SignalToNoise", "ChiSquared", "InformationGain", "GainRatio", "SymmetricUncertainty"),
+        ("SignalToNoise", "ChiSquared", "InformationGain", "GainRatio", "SymmetricUncertainty",
+         "GiniIndex"),
     ),
     (
         "guide/filters",
-        ("MIM", "MIFS", "MRMR", "JMI", "CMI", "CMIM", "ICAP", "DISR", "InformationCriterion",
-         "MonotoneDependence"),
+        ("MIM", "MIFS", "MRMR", "JMI", "JMIM", "CMI", "CMIM", "ICAP", "DISR",
+         "InformationCriterion", "MonotoneDependence"),
     ),
     ("guide/filters", ("Relief", "ReliefF", "MultiSURF")),
     ("guide/filters", ("CFS", "FCBF", "Interact", "Consistency")),
@@ -126,10 +127,11 @@ def write_methods(app):
     (folder / "methods_count.inc").write_text(count, encoding="utf-8")
 
 
-def write_list(docs):
-    """Write the list of all methods, each of which autosummary gives a page."""
-    folder = docs / "generated"
-    folder.mkdir(exist_ok=True)
+def write_list(folder):
+    """Write the list of all methods, each of which autosummary gives a page.
+
+    The paths in it are relative to its own place, so it lies beside the page that includes it.
+    """
     names = "".join(f"   {method.class_name}\n" for method in METHODS.values())
     head = ".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n"
     text = f".. currentmodule:: featly\n\n{head}{names}"
@@ -163,13 +165,13 @@ def question_rows():
 
 def questions():
     """Return all questions of the core that have an answer for a table or its codes, by name."""
-    found_in = {}
+    by_name = {}
     for module in pkgutil.walk_packages(featly.core.__path__, "featly.core."):
         if not module.name.endswith("_cuda"):
             for name, value in vars(import_module(module.name)).items():
                 if isinstance(value, Question) and not name.startswith("_"):
-                    found_in[name] = value
-    return [found_in[name] for name in sorted(found_in)]
+                    by_name[name] = value
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def give_pages(app, config):

@@ -152,6 +152,13 @@ METHODS: dict[str, Method] = {
         summary="information about the class over the mean of both entropies",
         cost="n p; n p log n to cut numbers",
     ),
+    "gini-index": Method(
+        path="featly.filters.gini_index:GiniIndex",
+        family="filter",
+        tier="stable",
+        summary="decrease of the Gini impurity of the class by each column",
+        cost="n p, one pass",
+    ),
     "signal-to-noise": Method(
         path="featly.filters.signal_to_noise:SignalToNoise",
         family="filter",
@@ -186,6 +193,13 @@ METHODS: dict[str, Method] = {
         tier="stable",
         summary="information together with each of the chosen columns",
         cost="n p levels / 64 a step",
+    ),
+    "jmim": Method(
+        path="featly.filters.jmim:JMIM",
+        family="filter",
+        tier="historical",
+        summary="greedy: the least information about the class together with any chosen column",
+        cost="n p a chosen column",
     ),
     "cmi": Method(
         path="featly.filters.cmi:CMI",
@@ -312,6 +326,13 @@ METHODS: dict[str, Method] = {
         tier="stable",
         summary="few weights by rescaling a linear machine, with a prior on columns",
         cost="n^2 p per iteration",
+    ),
+    "ridge": Method(
+        path="featly.embedded.ridge_ranker:RidgeRanker",
+        family="embedded",
+        tier="stable",
+        summary="weights of one ridge regression on all columns, for classes, numbers, survival",
+        cost="n^2 p + n^3 for n rows",
     ),
     "pairwise": Method(
         path="featly.ensembles.pairwise:PairwiseRanker",

@@ -13,62 +13,41 @@ from featly.core.counts import streamed_codes
 from featly.core.sources import StreamedSource
 from featly.problem.ingest import ingest_stored
 from featly.registry import METHODS as REGISTRY
+from featly.registry import method_class
 from featly.table.schema import Schema
 from tests.all_methods.small_blocks import on_disk, small_blocks
 
-METHODS = [
-    featly.FTest(),
-    featly.SignalToNoise(),
-    featly.UnivariateTest(),
+OTHER_DEFAULTS = {
+    "relieff": featly.ReliefF(n_neighbors=3),
+    "arom": featly.AROM(C=10.0),
+    "pairwise": featly.PairwiseRanker(featly.SVMRFE()),
+}
+VARIANTS = [
     featly.UnivariateTest(continuous="kruskal-wallis"),
-    featly.InformationGain(),
     featly.InformationGain(discretizer="equal-frequency", missing="spread"),
     featly.GainRatio(discretizer="pkid"),
     featly.SymmetricUncertainty(discretizer="equal-width"),
-    featly.ChiSquared(),
-    featly.MIM(),
-    featly.MRMR(),
+    featly.GiniIndex(discretizer="equal-frequency", missing="spread"),
     featly.MRMR(form="quotient"),
     featly.MRMR(measure="f"),
     featly.MRMR(measure="rank"),
-    featly.JMI(),
-    featly.CMIM(),
-    featly.DISR(),
-    featly.ICAP(),
-    featly.CMI(),
-    featly.MIFS(),
-    featly.InformationCriterion(),
-    featly.MonotoneDependence(),
     featly.MonotoneDependence(trade_off=0),
-    featly.Relief(),
-    featly.ReliefF(n_neighbors=3),
     featly.ReliefF(n_neighbors=3, n_samples=11),
-    featly.MultiSURF(),
-    featly.SVMRFE(),
     featly.SVMRFE(step=1),
-    featly.AROM(C=10.0),
     featly.AROM(C=10.0, norm=1),
-    featly.CFS(),
     featly.CFS(locally_predictive=True, missing="spread"),
-    featly.FCBF(),
     featly.FCBF(missing="spread", discretizer="equal-width"),
-    featly.Interact(),
     featly.Interact(discretizer="equal-frequency"),
-    featly.Consistency(),
     featly.Consistency(search="forward", discretizer="equal-frequency"),
     featly.Consistency(search="lvf", n_tries=20),
-    featly.MulticlassSVMRFE(),
     featly.MulticlassSVMRFE(formulation="ovo"),
-    featly.RedundancyFilter(),
     featly.RedundancyFilter(rule="groups"),
-    featly.PairwiseRanker(featly.SVMRFE()),
 ]
-TAKE_NO_MISSING = {"SVMRFE", "AROM", "MulticlassSVMRFE", "PairwiseRanker"}  # need complete columns
-
-
-def test_every_method_that_streams_is_tested():
-    streaming = {method.class_name for method in REGISTRY.values() if method.streams}
-    assert streaming == {type(method).__name__ for method in METHODS}
+METHODS = [
+    OTHER_DEFAULTS.get(name) or method_class(name)()
+    for name, method in REGISTRY.items()
+    if method.streams
+] + VARIANTS
 
 
 def with_limit(method):
@@ -107,7 +86,7 @@ def assert_same(first, second):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_streamed_equals_in_memory(method, order, tmp_path):
-    with_missing = type(method).__name__ not in TAKE_NO_MISSING
+    with_missing = method._missing
     for dtype in ("float64", "float32", "uint8"):
         X, y = table(1, 40, 60, dtype, missing=with_missing)
         X = np.asarray(X, order=order)
@@ -129,9 +108,7 @@ def test_streamed_equals_in_memory(method, order, tmp_path):
     dtype=st.sampled_from(["uint8", "int16", "float32", "float64"]),
 )
 def test_any_size_of_block(seed, n_rows, n_columns, width, method, dtype, tmp_path_factory):
-    X, y = table(
-        seed, n_rows, n_columns, dtype, missing=type(method).__name__ not in TAKE_NO_MISSING
-    )
+    X, y = table(seed, n_rows, n_columns, dtype, missing=method._missing)
     stored = on_disk(tmp_path_factory.mktemp("table"), X)
     expected = clone(method).fit(X, y)
     with small_blocks(width, n_rows):

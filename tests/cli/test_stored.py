@@ -287,7 +287,10 @@ def test_targets_beside_the_matrix_are_offered(mistake, tmp_path):
     [
         (["--memory-limit", "2XB"], "--memory-limit '2XB': give 1 MB or more, as a number of"),
         (["--memory-limit", "9"], "--memory-limit '9': give 1 MB or more"),
-        (["--memory-limit", "1GB", "-m", "cfs"], "cfs needs the whole table in memory. Leave it o"),
+        (
+            ["--memory-limit", "1GB", "-m", "mkl-rfe"],
+            "mkl-rfe needs the whole table in memory. Lea",
+        ),
         (["--cache", "kept"], "f-test has no search to be kept. Leave it out, or use MIFS, MRMR"),
         (["--cache", "kept", "-m", "relieff"], "relieff has no search to be kept"),
         (["--cache", __file__, "-m", "mrmr"], "is a file: give a folder"),

@@ -14,18 +14,11 @@ from sklearn.exceptions import NotFittedError
 
 from featly import (
     AROM,
-    CMI,
-    CMIM,
-    DISR,
-    ICAP,
     JMI,
-    MIFS,
     MKLRFE,
-    MRMR,
     SVMRFE,
     ForestRanker,
     FTest,
-    InformationCriterion,
     InformationGain,
     MulticlassSVMRFE,
     PairwiseRanker,
@@ -37,6 +30,8 @@ from featly.basics.errors import ConvergenceWarning, DataError, ParameterError, 
 from featly.combine import engine
 from featly.combine.rankings import RULES, combine_rankings
 from featly.core.runtime.parallel import run_blocks
+from featly.filters._greedy import GreedyInformation
+from featly.registry import METHODS, method_class
 from tests.reference import pairwise as naive
 
 
@@ -112,7 +107,11 @@ def test_lists_of_tied_tables_in_any_layout(seed, n_classes, decomposition, layo
         np.testing.assert_array_equal(pairs.rankings_[key], positions)
 
 
-GREEDY = [JMI(), MRMR(), CMIM(), DISR(), ICAP(), MIFS(), CMI(), InformationCriterion()]
+GREEDY = [
+    ranker
+    for ranker in (method_class(name)() for name in METHODS)
+    if isinstance(ranker, GreedyInformation)
+]
 
 
 @pytest.mark.parametrize("ranker", GREEDY)

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import mutual_info_score
+from sklearn.tree import DecisionTreeClassifier
 
-from featly import ChiSquared, GainRatio, InformationGain, SymmetricUncertainty
+from featly import ChiSquared, GainRatio, GiniIndex, InformationGain, SymmetricUncertainty
 from featly.basics.errors import DataError, ParameterError
 from featly.preprocessing import MDLP
 from tests.reference import counting
 
-FILTERS = (ChiSquared, InformationGain, GainRatio, SymmetricUncertainty)
+FILTERS = (ChiSquared, InformationGain, GainRatio, SymmetricUncertainty, GiniIndex)
 
 
 def read_golden(data_folder, name):
@@ -69,6 +70,8 @@ def test_equals_reference(data):
                 counts = counting.Counter(zip(codes, y.tolist(), strict=True))
             if method is ChiSquared:
                 expected = counting.chi_squared(counts) if counts else 0.0
+            elif method is GiniIndex:
+                expected = counting.gini_gain(counts)
             else:
                 hx, hy, information = counting.table_information(counts)
                 information = information if information > 1e-11 else 0.0
@@ -97,6 +100,27 @@ def test_scikit_learn_and_scipy_on_many_classes():
         assert fitted.freedom_[j] == scipy_test.dof
     expected_q = stats.false_discovery_control(fitted.p_value_)
     assert fitted.q_value_ == pytest.approx(expected_q)
+
+
+@pytest.mark.parametrize("name", ["heart_cleveland", "hepatitis"])
+def test_gini_of_two_levels_is_the_first_split_of_a_tree(data_folder, name):
+    """Columns of a real table, cut into two levels: what scikit-learn's tree gains by each."""
+    table = pl.read_parquet(data_folder / f"{name}.parquet").drop("split", strict=False)
+    numbers = table.drop("class").select(pl.selectors.numeric()).drop_nulls()
+    complete = table.drop_nulls(numbers.columns)
+    X = (numbers.to_numpy() > numbers.median().to_numpy()).astype(float)
+    y = complete["class"].cast(pl.String).to_numpy()
+    scores = GiniIndex(discretizer=None).fit(X, y).scores_
+    for x, score in zip(X.T, scores, strict=True):
+        tree = DecisionTreeClassifier(max_depth=1).fit(x[:, None], y).tree_
+        gain = tree.impurity[0]
+        if tree.node_count == 3:
+            left, right = tree.n_node_samples[1:] / len(y)
+            gain -= left * tree.impurity[1] + right * tree.impurity[2]
+        else:
+            gain = 0.0
+        assert score == pytest.approx(gain, abs=1e-11)
+    assert scores.max() > 0.01
 
 
 def test_no_p_values_for_cuts_chosen_by_the_classes():

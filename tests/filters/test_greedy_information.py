@@ -17,6 +17,7 @@ from featly.filters.icap import ICAP
 from featly.filters.information_criterion import InformationCriterion
 from featly.filters.information_gain import InformationGain
 from featly.filters.jmi import JMI
+from featly.filters.jmim import JMIM
 from featly.filters.mifs import MIFS
 from featly.filters.mim import MIM
 from featly.filters.mrmr import MRMR
@@ -31,6 +32,7 @@ METHODS = {
     "jmi": (JMI(), reference.jmi),
     "cmi": (CMI(), reference.cmi),
     "cmim": (CMIM(), reference.cmim),
+    "jmim": (JMIM(), reference.jmim),
     "icap": (ICAP(), reference.icap),
     "disr": (DISR(), reference.disr),
     "weighted": (HALVES, functools.partial(reference.weighted_criterion, beta=0.5, gamma=0.25)),

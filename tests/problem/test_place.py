@@ -12,7 +12,7 @@ import featly
 from featly.basics.errors import DeviceError, ParameterError
 from featly.core.runtime import device_cuda
 from featly.core.runtime.device_cuda import NotOnDevice
-from featly.core.runtime.question import DISK, GPU, MEMORY, question, unanswered
+from featly.core.runtime.question import DISK, GPU, MEMORY, find_unanswered, question
 from featly.core.sources import source_cuda
 from featly.core.sources.lent_cuda import LentSource
 from featly.core.sources.questions import moments
@@ -180,7 +180,7 @@ def test_weights_of_rows_are_for_the_cpu():
     ids=lambda value: str(value)[:30],
 )
 def test_parameters_and_targets_for_the_cpu_only(method, target, asked):
-    assert unanswered(method._asks(target), GPU) == asked
+    assert find_unanswered(method._asks(target), GPU) == asked
 
 
 @pytest.mark.parametrize(

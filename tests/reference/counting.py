@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from fractions import Fraction
 
 
 def entropy(labels):
@@ -46,6 +47,17 @@ def table_information(counts):
         return 0.0, 0.0, 0.0
     hx, hy = h(levels.values()), h(classes.values())
     return hx, hy, hx + hy - h(counts.values())
+
+
+def gini_gain(counts):
+    """Impurity of the classes less that within the levels, of a table of counts, by fractions."""
+    levels, classes = Counter(), Counter()
+    for (level, label), k in counts.items():
+        levels[level] += Fraction(k)
+        classes[label] += Fraction(k)
+    n = sum(levels.values())
+    within = sum(Fraction(k) ** 2 / levels[level] for (level, _), k in counts.items() if k)
+    return float((within - sum(k**2 for k in classes.values()) / n) / n) if n else 0.0
 
 
 def chi_squared(counts):

@@ -64,6 +64,10 @@ def cmim(f, S, y):
     return min([mutual(f, y), *(conditional(f, y, s) for s in S)])
 
 
+def jmim(f, S, y):
+    return min(joint(f, s, y) for s in S) if S else mutual(f, y)
+
+
 def icap(f, S, y):
     return mutual(f, y) - sum(max(0.0, mutual(f, s) - conditional(f, s, y)) for s in S)
 

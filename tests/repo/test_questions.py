@@ -1,4 +1,4 @@
-"""Which question is answered for which kind of table: in the code, and in the documentation."""
+"""Answers to questions for every kind of table: in the code, and in the documentation."""
 
 import ast
 import re

@@ -121,7 +121,9 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     the first round and two or three in later ones, which start from the last. For n rows and p
     columns each takes :math:`n^2 p` operations; memory is 12 bytes a cell of the table, sparse
     tables included, and four n x n matrices. Hence more than 20,000 rows are refused;
-    ``SVMRFE(kernel="clinical")`` takes them.
+    ``SVMRFE(kernel="clinical")`` takes them. A table on disk is read whole, and is refused where
+    it does not fit in memory: every step asks for the products of all columns, each in the order of
+    its values, so that by blocks the file would be read and sorted anew some twenty times a round.
 
     The similarity of a missing value with itself is 0 here. In the clinical kernel it is 1, and
     with that a machine can learn single rows by heart: of the 24,488 columns of van 't Veer's

@@ -18,7 +18,7 @@ from featly.basics.caller import warn_user
 from featly.basics.errors import DeviceError, SlowWarning
 from featly.basics.kinds import CONTINUOUS
 from featly.core.runtime.device_cuda import NotOnDevice, as_device, is_available, to_host, xp
-from featly.core.runtime.question import DISK, GPU, Question, unanswered
+from featly.core.runtime.question import DISK, GPU, Question, find_unanswered
 from featly.core.sources import weighted_moments
 from featly.problem.ingest import IngestedTable, read
 from featly.problem.problem import Problem
@@ -60,7 +60,7 @@ def run_where_best(
     device, source = problem.resources.device, problem.source
     if problem.weights is not None:
         questions = (*questions, weighted_moments)
-    whole_for, on_host_for = unanswered(questions, DISK), unanswered(questions, GPU)
+    whole_for, on_host_for = find_unanswered(questions, DISK), find_unanswered(questions, GPU)
     asks_for = f"{name} asks for {(whole_for or '').replace('_', ' ')} and"
     if whole_for is not None and source.lies != GPU:
         problem = problem.in_memory(asks_for)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from featly.basics.typing import IntArray
+from featly.basics.typing import AnyArray, IntArray
 from featly.core.counts.codes import Codes, WholeCodes
 from featly.core.counts.contingency import Tables
 from featly.core.counts.whole_numbers import SMALL, NotWholeError, whole_codes
@@ -261,13 +261,36 @@ class CudaCodes:
 class CudaTables:
     """Counts of every column against a grouping of the rows, which are made when they are asked.
 
-    What is computed of them is computed on the device, and never are all of them there.
+    What a device computes of them is computed there, and never are all of them there; what is
+    computed on the host takes them as :class:`featly.core.counts.contingency.Tables`.
     """
 
     codes: CudaCodes
     groups: IntArray
     n_groups: int
     lies: ClassVar[str] = GPU
+
+    @cached_property
+    def _on_host(self) -> Tables:
+        return self.codes.tables(self.groups, self.n_groups)
+
+    @property
+    def counts(self) -> AnyArray:
+        """The counts on the host."""
+        return self._on_host.counts
+
+    @property
+    def start(self) -> IntArray:
+        """Where each table begins."""
+        return self._on_host.start
+
+    @property
+    def n_classes(self) -> int:
+        """Number of groups."""
+        return self.n_groups
+
+    def __len__(self) -> int:
+        return self.codes.n_features
 
 
 def _width(size: int, n_rows: int, itemsize: int) -> int:

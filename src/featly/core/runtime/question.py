@@ -11,7 +11,7 @@ from functools import singledispatch, update_wrapper
 from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-__all__ = ["DISK", "GPU", "MEMORY", "Question", "places_of", "question", "unanswered"]
+__all__ = ["DISK", "GPU", "MEMORY", "Question", "places_of", "question", "find_unanswered"]
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -113,7 +113,7 @@ def question(default: Any = None, **options: Any) -> Any:
     return lambda default: Question(default, **options)
 
 
-def unanswered(questions: Iterable[Question[..., Any]], place: str) -> str | None:
+def find_unanswered(questions: Iterable[Question[..., Any]], place: str) -> str | None:
     """Return the name of the first question that has no answer at a place, or None."""
     for asked in questions:
         if place not in asked.places:
@@ -130,4 +130,4 @@ def places_of(questions: Iterable[Question[..., Any]]) -> tuple[str, ...]:
     ('memory', 'disk')
     """
     asked = list(questions)
-    return tuple(place for place in PLACES if unanswered(asked, place) is None)
+    return tuple(place for place in PLACES if find_unanswered(asked, place) is None)
