@@ -7,7 +7,8 @@ ones among those with a small q-value are counted. The figures go to
 
 Tests: ``default`` is UnivariateTest as it comes; ``before`` is what its default was before: Welch's
 test for all columns of numbers, also where one of two classes is constant; ``f-test`` is FTest;
-``ranks`` is Kruskal and Wallis by the tail of chi-squared; ``chi2`` that of Pearson for categories.
+``ranks`` is Kruskal and Wallis by the tail of chi-squared. For categories ``chi2`` is that of
+UnivariateTest, and ``chi2 tail`` is ChiSquared.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import polars as pl
 from scipy import stats
 
 import featly
-from featly import FTest, UnivariateTest
+from featly import ChiSquared, FTest, UnivariateTest
 from featly.core.counts.contingency import chi2_tail
 from featly.core.sources import DenseSource
 from featly.core.stats.rank_tests import kruskal_wallis
@@ -144,12 +145,12 @@ def classes(n_rows: int, others: tuple[int, ...]) -> np.ndarray:
 
 
 # ---- the tests ------------------------------------------------------------------------------
-def test_default(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def p_default(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the p-values of UnivariateTest as it comes."""
     return np.asarray(UnivariateTest(n_jobs=1).fit(X, y).p_value_)
 
 
-def test_before(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def p_before(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the p-values of what was the default: Welch, also where a class is constant."""
     p = np.array(UnivariateTest(continuous="welch", n_jobs=1).fit(X, y).p_value_)
     if y.max() == 1:
@@ -165,32 +166,39 @@ def test_before(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return p
 
 
-def test_f(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def p_f(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the p-values of FTest."""
     return np.asarray(FTest(n_jobs=1).fit(X, y).p_value_)
 
 
-def test_ranks(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def p_ranks(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the p-values of Kruskal and Wallis by the tail of chi-squared."""
     ranks = kruskal_wallis(DenseSource(X), y, int(y.max()) + 1, 1)
     return chi2_tail(ranks.statistic, ranks.freedom)[0]
 
 
-def levels_frame(rng: np.random.Generator, n_rows: int, width: int) -> pl.DataFrame:
+def draw_categories(rng: np.random.Generator, n_rows: int, width: int) -> pl.DataFrame:
     """Draw categories of four levels, one of them rare."""
     codes = rng.choice(4, p=[0.6, 0.25, 0.1, 0.05], size=(n_rows, width))
     names = np.array(list("abcd"))
     return pl.DataFrame({f"c{j}": names[codes[:, j]] for j in range(width)})
 
 
-TESTS = {"default": test_default, "before": test_before, "f-test": test_f, "ranks": test_ranks}
+TESTS = {"default": p_default, "before": p_before, "f-test": p_f, "ranks": p_ranks}
+CATEGORIES = ((60, 12), (200, 60))  # rows, and rows of the smaller class
+TESTS_OF_CATEGORIES: dict[str, Callable[[pl.DataFrame, np.ndarray], np.ndarray]] = {
+    "default": lambda X, y: UnivariateTest(n_jobs=1).fit(X, y).p_value_,
+    "chi2": lambda X, y: UnivariateTest(categorical="chi2", n_jobs=1).fit(X, y).p_value_,
+    "chi2 tail": lambda X, y: ChiSquared(n_jobs=1).fit(X, y).p_value_,
+}
 
 
 # ---- what is measured -----------------------------------------------------------------------
-def measure_null(seed: int, n_columns: int) -> list[dict[str, Any]]:
-    """Return the shares of small p-values of null columns, for every cell and test."""
+def measure_null(seed: int, n_columns: int, cells: range) -> list[dict[str, Any]]:
+    """Return the shares of small p-values of null columns, for some cells and every test."""
     out = []
-    for k, (law, n_rows, others) in enumerate(CELLS):
+    for k in cells:
+        law, n_rows, others = CELLS[k]
         y = classes(n_rows, others)
         rng = np.random.default_rng([seed, 1, k])
         counts = {name: np.zeros(len(LEVELS)) for name in TESTS}
@@ -200,19 +208,22 @@ def measure_null(seed: int, n_columns: int) -> list[dict[str, Any]]:
                 counts[name] += [(test(X, y) <= level).sum() for level in LEVELS]
         out += [_row(law, n_rows, others, name, n_columns, count)
                 for name, count in counts.items()]  # fmt: skip
-    for n_rows, small in ((60, 12), (200, 60)):
+    return out
+
+
+def measure_null_categories(seed: int, n_columns: int) -> list[dict[str, Any]]:
+    """Return the shares of small p-values of null columns of categories, for every test."""
+    out = []
+    for n_rows, small in CATEGORIES:
         y = classes(n_rows, (small,))
         rng = np.random.default_rng([seed, 2, n_rows])
-        counts = {name: np.zeros(len(LEVELS)) for name in ("default", "chi2")}
+        counts = {name: np.zeros(len(LEVELS)) for name in TESTS_OF_CATEGORIES}
         n_drawn = max(WIDTH, n_columns // 4)
         for _ in range(n_drawn // WIDTH):
-            frame = levels_frame(rng, n_rows, WIDTH)
-            p = {
-                "default": UnivariateTest(n_jobs=1).fit(frame, y).p_value_,
-                "chi2": UnivariateTest(categorical="chi2", n_jobs=1).fit(frame, y).p_value_,
-            }
-            for name, values in p.items():
-                counts[name] += [(values <= level).sum() for level in LEVELS]
+            frame = draw_categories(rng, n_rows, WIDTH)
+            for name, test_categories in TESTS_OF_CATEGORIES.items():
+                p = test_categories(frame, y)
+                counts[name] += [(p <= level).sum() for level in LEVELS]
         out += [_row("categories, one level of 5%", n_rows, (small,), name, n_drawn, count)
                 for name, count in counts.items()]  # fmt: skip
     return out
@@ -323,11 +334,57 @@ def measure(*, seed: int = 0, n_columns: int = 20_000, n_tables: int = 60) -> di
     start = time.perf_counter()
     document = {
         "featly": featly.__version__, "numpy": np.__version__, "seed": seed,
-        "null": measure_null(seed, n_columns),
+        "null": [*measure_null(seed, n_columns, range(len(CELLS))),
+                 *measure_null_categories(seed, n_columns)],
         "fdr": measure_fdr(seed, n_tables),
         "one_true_column": measure_one_true(seed, max(1, n_tables // 6)),
     }  # fmt: skip
     return {**document, "minutes": round((time.perf_counter() - start) / 60, 1)}
+
+
+# ---- the guides -----------------------------------------------------------------------------
+SHOWN = [
+    ("normal", 100, 50, 2), ("normal", 40, 4, 2), ("normal", 40, 5, 8),
+    ("lognormal, sd 1.5", 100, 10, 2), ("lognormal, sd 1.5", 500, 25, 2),
+    ("80% zeros", 500, 25, 2), ("Poisson counts, mean 0.3", 40, 4, 2),
+    ("three values, 5% and 1%", 500, 25, 2), ("0/1 numbers, 3% ones", 500, 25, 2),
+    ("normal, small class sd x 3", 60, 12, 2), ("80% zeros, 30% missing", 200, 30, 2),
+    ("negative binomial counts", 200, 20, 2), ("Laplace, small class sd x 2", 80, 16, 2),
+]  # fmt: skip
+
+
+def null_lines(document: dict[str, Any], tests: tuple[str, ...]) -> list[str]:
+    """Return rows of a table: percentages of null columns with p up to 0.01 and to 0.0001."""
+    shares = {
+        (row["law"], row["rows"], row["small_class"], row["classes"], row["test"]): row
+        for row in document["null"]
+    }
+    lines = []
+    for law, n_rows, small, n_classes in SHOWN:
+        cells = [f"{100 * shares[law, n_rows, small, n_classes, test][level]:.2f}"
+                 for test in tests for level in ("P01", "P0001")]  # fmt: skip
+        which = f"{n_rows}, {small}" if n_classes == 2 else f"{n_rows}, {n_classes} of {small}"
+        lines.append(f"| {law} | {which} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def fdr_lines(document: dict[str, Any], tests: tuple[str, ...]) -> list[str]:
+    """Return rows of a table: false discovery rate and share of the truth at q up to 0.05."""
+    rows: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in document["fdr"]:
+        if row["q"] == 0.05:
+            key = (row["law"], row["rows"], row["small_class"], row["correlation"],
+                   row["columns_that_differ"])  # fmt: skip
+            rows.setdefault(key, {})[row["test"]] = row
+    lines = []
+    for (law, n_rows, small, correlation, n_true), by_test in rows.items():
+        cells = []
+        for test in tests:
+            cells.append(f"{by_test[test]['fdr']:.2f}")
+            cells.append(f"{by_test[test]['power']:.2f}" if n_true else "")
+        name = f"{law}, blocks r {correlation}" if correlation else law
+        lines.append(f"| {name} | {n_rows}, {small} | {n_true} | " + " | ".join(cells) + " |")
+    return lines
 
 
 def main() -> None:

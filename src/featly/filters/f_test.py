@@ -76,8 +76,10 @@ class FTest(OnDevice, Streaming, Additive):
         or has too few values for a test.
     p_value_ : float array of shape (n_features,)
         Probability of an F at least as large if the class means are equal, or the column and the
-        number of a row are unrelated. NaN where a `sample_weight` is no whole number: then the sum
-        of the weights is no number of rows, and the score serves to order columns only.
+        number of a row are unrelated, if the values of every class are normal with one variance. It
+        does not hold where a small class meets skewed columns, many zeros or another variance;
+        :class:`UnivariateTest` is for those. NaN where a `sample_weight` is no whole number: then
+        the sum of the weights is no number of rows, and the score serves to order columns only.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg: the false discovery rate of selecting all columns up to this one.
     order_, ranking_, scores_, support_, kinds_, classes_

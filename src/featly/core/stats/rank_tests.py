@@ -171,7 +171,7 @@ def permutation_p(
     summed[listed] = True
     rest = np.flatnonzero(varies & ~summed)
     if len(rest):
-        seed = np.uint64(random_state % (1 << 64))
+        seed = np.uint64(int(random_state) % (1 << 64))
         count = _Divisions(source.view(rest), y, ranks.sizes.shape[1], seed, n_jobs)
         reached, divisions = np.zeros((2, len(rest)), np.int64)
         n_columns = source.n_features if n_columns is None else n_columns
