@@ -6,9 +6,9 @@ r"""Sequential test against shuffled labels: a clear no ends after a few, a clea
     \text{th} \\ (g + 1) / (m + 1) & \text{if } g < h \text{ of } m \text{ do} \end{cases}
 
 Besag, J. and Clifford, P. (1991), Sequential Monte Carlo p-values, *Biometrika* 78, 301-304. With
-h = 5 and m = 99. The statistic needs no choice of a size: the mean over all sizes of the area under
-the ROC curve (:func:`featly.measures.nested_auc.mean_area`), or of the balanced rate, of predictions
-pooled over folds.
+h = 5 and m = 99. The statistic needs no choice of a size: it is the mean over all sizes of the area
+under the ROC curve (:func:`featly.measures.nested_auc.mean_area`), or of the balanced rate, of
+predictions pooled over folds.
 """
 
 from collections.abc import Iterable
