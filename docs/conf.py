@@ -10,6 +10,7 @@ from sphinx import addnodes
 import featly
 from featly.learners import LEARNERS
 from featly.measures.classification import METRICS
+from featly.measures.scores import SCORE_METRICS
 from featly.measures.sizes import CURVE_RULES, SIZE_RULES
 
 HERE = Path(__file__).parent
@@ -94,7 +95,8 @@ def write_names(app):
             + [("a number", "that size", "that it was tried")],
         ),
         "metrics": table(
-            ("metric", "meaning"), [(f"`{name}`", m.description) for name, m in METRICS.items()]
+            ("metric", "meaning"),
+            [(f"`{m.name}`", m.description) for m in (*METRICS.values(), *SCORE_METRICS.values())],
         ),
         "learners": table(
             ("learner", "what it is"),

@@ -24,7 +24,9 @@ def test_evaluate_prints_what_a_study_finds(featly, csv, frame):
     assert [row[head.index("method")] for row in rows] == ["svm-rfe", "none"]
     assert [float(row[head.index("bcr")]) for row in rows] == expected["bcr"].to_list()
     assert [row[head.index("size")] for row in rows] == [str(s) for s in expected["size"]]
-    assert "judged by linear-svm on Subsampling(12, test_size=0.1)" in err
+    assert (
+        "judged by linear-svm with classes of equal weight on Subsampling(12, test_size=0.1)" in err
+    )
     assert "svm-rfe - none" in err
 
 
@@ -46,6 +48,57 @@ def test_evaluate_as_json_has_everything(featly, numbers):
     assert all(row["n_null"] == 3 for row in document["null"])
     assert document["pairs"][0]["method_a"] == "f-test"
     assert "hash" in document["about"]["datasets"]["numbers"]
+
+
+def test_auc_and_bcr_stand_side_by_side(featly, numbers):
+    for metric, other in (("auc", "bcr"), ("bcr", "auc")):
+        code, out, _ = featly("evaluate", numbers, "-t", "ill", *FEW, "--metric", metric, "-q")
+        assert code == 0
+        head, *rows = cells(out)
+        assert head.index(metric) < head.index(other)
+        assert all(0 <= float(row[head.index(other)]) <= 1 for row in rows)
+
+
+def test_metrics_of_probabilities(featly, numbers, tmp_path):
+    folder = tmp_path / "kept"
+    options = (*FEW, "--learner", "logistic", "--metric", "brier", "--output", folder)
+    code, out, err = featly("evaluate", numbers, "-t", "ill", *options)
+    assert code == 0
+    assert "classes of equal weight" not in err  # probabilities are of the table as it is
+    head, *_ = cells(out)
+    assert "brier" in head
+    assert cells(featly("study", "show", folder)[1])[0] == head  # the metric of the plan
+    code, out, _ = featly("study", "show", folder, "--metric", "log_loss")
+    assert code == 0
+    assert "log_loss" in cells(out)[0]
+
+
+def test_a_plan_is_not_run_for_a_metric_that_it_cannot_give(mistake, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('methods = "f-test"\ndatasets = "corral"\nsplits = 3\n')
+    assert "needs probabilities" in mistake("study", "run", plan, "--metric", "brier")
+    assert not (tmp_path / "plan").exists()
+
+
+def test_one_class_only_is_said(featly, tmp_path):
+    rng = np.random.default_rng(0)
+    few = np.arange(200) < 40
+    columns = {"a": rng.normal(size=200) + 0.3 * few, "b": rng.normal(size=200)}
+    path = tmp_path / "rare.csv"
+    pl.DataFrame({**columns, "ill": np.where(few, "yes", "no")}).write_csv(path)
+    options = ("--methods", "f-test", "--splits", "5", "--sizes", "1")
+    unbalanced = featly("evaluate", path, "-t", "ill", *options, "--unbalanced")
+    remark = "note: linear-svm with 1 of the columns of f-test predicts 'no' for every test row"
+    assert remark in " ".join(unbalanced[2].split())
+    assert "0.5" in cells(unbalanced[1])[1]
+    balanced = featly("evaluate", path, "-t", "ill", *options)
+    assert "with classes of equal weight" in balanced[2]
+    assert "for every test row" not in balanced[2]
+    document = json.loads(
+        featly("evaluate", path, "-t", "ill", *options, "--unbalanced", "--json", "-q")[1]
+    )
+    assert len(document["remarks"]) == 1
+    assert document["about"]["balanced"] is False
 
 
 def test_a_study_is_kept_and_shown_again_by_another_metric_and_rule(featly, numbers, tmp_path):
@@ -179,7 +232,8 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--sizes", "7"), "sizes=[7]: dataset 'numbers' has 3 columns only"),
         (("--rule", "bets"), "--rule 'bets'"),
         (("--learner", "linear-svn"), "did you mean 'linear-svm'?"),
-        (("--metric", "bcd"), "no metric 'bcd'"),
+        (("--metric", "bcd"), "--metric 'bcd': there are bcr, accuracy"),
+        (("--metric", "brier"), "'brier' needs probabilities, which learner 'linear-svm'"),
         (("--protocol", "leave-one-out", "--splits", "3"), "--splits is not for --protocol"),
         (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size is not for --protocol"),
         (("--row-groups", "patien"), "--row-groups 'patien' is no column"),

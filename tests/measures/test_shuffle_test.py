@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from featly.basics.errors import ParameterError
-from featly.measures.nested_auc import areas
-from featly.measures.shuffle_test import mean_area, mean_rate, shuffle_test
+from featly.measures.nested_auc import mean_area
+from featly.measures.shuffle_test import mean_rate, shuffle_test
 
 
 def test_a_clear_no_ends_at_the_fifth():
@@ -41,16 +41,6 @@ def test_ties_and_missing_values_count_as_reached():
 def test_fewer_than_nineteen_are_refused():
     with pytest.raises(ParameterError, match="at least 19"):
         shuffle_test(0.5, [], most=18)
-
-
-def test_mean_area_is_the_mean_over_sizes():
-    rng = np.random.default_rng(0)
-    y, values = rng.permutation(np.repeat([0, 1], 12)), rng.normal(size=(4, 24))
-    assert mean_area(values, y) == pytest.approx(areas(values, y).mean())
-    values[1] = np.nan
-    values[2, 0] = np.nan
-    expected = [areas(values[0], y), 0.5, areas(values[2, 1:], y[1:]), areas(values[3], y)]
-    assert mean_area(values, y) == pytest.approx(np.mean(expected))
 
 
 def test_mean_rate_takes_failed_classes_as_chance():

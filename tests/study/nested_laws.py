@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featly.measures.nested_auc import areas
+from featly.measures.nested_auc import mean_area
 from featly.study import nested, predictability
 from tests.study.quick_pipeline import NearestMean, QuickF
 
@@ -51,7 +51,7 @@ def true_rate(law, X, y, size, rng, metric="bcr"):
     X_new, y_new = law.draw(NEW_ROWS, rng)
     path = NearestMean().predict_path_values(X[:, order], y, X_new[:, order], [size])
     if metric == "auc":
-        return float(areas(path.values[0], y_new))
+        return mean_area(path.values[0], y_new)
     return float(np.mean([(path.labels[0][y_new == c] == c).mean() for c in np.unique(y_new)]))
 
 

@@ -7,6 +7,7 @@ from sklearn.feature_selection import SelectKBest
 from featly.basics.errors import DataError
 from featly.measures.stability import half_index, nogueira_stability
 from featly.study import Dataset, half_stability
+from tests.study.nested_laws import LAWS
 from tests.study.quick_pipeline import QuickF
 
 
@@ -43,6 +44,22 @@ def test_a_signal_is_stable_and_its_shuffled_labels_are_not():
     assert value > 0.9
     assert abs(null) < 0.15
     assert stability.table().columns == ["method", "size", "stability", "null", "n"]
+
+
+def test_halves_say_what_fresh_tables_of_half_the_size_give():
+    law = LAWS["3 columns of .7 in 60 x 50"]
+    rng = np.random.default_rng(0)
+    said, fresh = [], []
+    for table_number in range(25):
+        X, y = law.draw(60, rng)
+        stability = half_stability(
+            {"f": QuickF()}, (X, y), sizes=[4], n_jobs=1, random_state=table_number
+        )
+        said.append(stability.at("f", 4)[0])
+    for _ in range(200):
+        a, b = (QuickF().fit(*law.draw(30, rng)).order_ for _ in range(2))
+        fresh.append(half_index([a], [b], [4], 50).item())
+    assert np.mean(said) == pytest.approx(np.mean(fresh), abs=0.06)
 
 
 class Recorder(QuickF):

@@ -8,9 +8,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from featly import FTest
 from featly.basics.errors import DataError, ParameterError
+from featly.measures.nested_rates import round_outward
 from featly.study import Dataset, Tuned, nested
 from featly.study.nested import NestedStoppedError
 from featly.study.nested_folds import nested_folds
+from tests.reference import nested as reference
 from tests.study.quick_pipeline import NearestMean, QuickF
 
 
@@ -120,6 +122,23 @@ def test_the_value_is_the_corrected_rate_of_the_hits():
             total += (result.inner_codes[repeat, :, k][:, rows] == c).ravel().tolist()
         q.append(np.mean(total))
     assert estimate.class_rates == pytest.approx(np.clip(p + 0.4 * (p - np.array(q)), 0, 1))
+
+
+@pytest.mark.parametrize(("repeats", "n_classes", "seed"), [(1, 2, 0), (3, 2, 1), (5, 3, 2)])
+def test_equals_the_reference_implementation(repeats, n_classes, seed):
+    X, y = table(45, 12, 0.8, seed, n_classes)
+    sizes = [1, 2, 4, 8]
+    folds = {"folds": 5, "inner": 3, "repeats": repeats, "random_state": seed}
+    estimate = run(X, y, sizes=sizes, **folds).estimate()
+    parts = [(p.repeat, p.train, p.test, p.inner) for p in nested_folds(y, **folds)]
+    value, lower, upper, size = reference.nested(
+        X, y, parts, sizes,
+        rank=lambda X, y: QuickF().fit(X, y).order_,
+        predict=lambda X, y, X_test: NearestMean().fit(X, y).predict(X_test),
+    )  # fmt: skip
+    assert estimate.value == pytest.approx(value, abs=1e-12)
+    assert (estimate.lower, estimate.upper) == round_outward(lower, upper)
+    assert estimate.size == size
 
 
 def test_the_final_size_is_chosen_by_outer_hits_averaged_over_repeats():

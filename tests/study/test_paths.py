@@ -1,32 +1,31 @@
 """Paths of one table, in this process and in workers."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from featly import FTest
 from featly.datasets import make_cohort
-from featly.learners import LinearSVM, MixedNaiveBayes, make_learner
+from featly.learners import LinearSVM, MixedNaiveBayes
 from featly.study import Dataset, nested
 from featly.study import paths as paths_module
 from featly.study.evaluate import Protocol
 from featly.study.paths import PathRunner, PathTask, fit_path
-from featly.study.run import stop_workers
+from featly.study.run import start_workers, stop_workers
 from tests.study.quick_pipeline import NearestMean, QuickF
 
 
 @pytest.fixture
-def workers_at_once(monkeypatch):
-    """Start worker processes before the first path is done."""
+def workers_at_once(two_workers, monkeypatch):
+    """Hand paths to worker processes from the first one on."""
     for name in ("TRIAL_SECONDS", "LONG_TRIAL_SECONDS", "START_SECONDS"):
         monkeypatch.setattr(paths_module, name, -1.0)
     monkeypatch.setattr(paths_module, "TRIAL_FITS", 0)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_workers_left():
-    """End the workers when all tests are done: starting them takes seconds."""
+@pytest.fixture(scope="module")
+def two_workers():
+    """Workers for all tests of this file: starting them takes seconds."""
+    start_workers(2)
     yield
     stop_workers()
 
@@ -110,19 +109,3 @@ def test_paths_come_in_the_order_of_their_tasks(workers_at_once):
         together = [path.values[0, 0, 0] for path in runner.run(tasks)]
     expected = [fit_path(Dataset.of(X, y), QuickF(), protocol, t).values[0, 0, 0] for t in tasks]
     assert together == expected
-
-
-def test_a_run_that_is_left_early_warns_of_nothing(workers_at_once):
-    X, y = table(n=80)
-    tasks = [PathTask("f", *rows(80))] * 4000
-    protocol = Protocol({"svm": make_learner("linear-svm")})
-    with (
-        warnings.catch_warnings(),
-        PathRunner(Dataset.of(X, y), {"f": FTest()}, protocol, n_jobs=2) as runner,
-    ):
-        warnings.simplefilter("error")
-        runner.expect({"f": len(tasks)})
-        run = runner.run(tasks)
-        next(path for path in run if runner.clock.workers == 2)  # one that a worker has fitted
-        run.close()
-        assert runner.clock.done < len(tasks)

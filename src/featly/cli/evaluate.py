@@ -190,6 +190,7 @@ def run_plan(
     from featly.study import read_plan
 
     study_plan = read_plan(plan)
+    studies.check_metric(study_plan, metric)
     folder = Path(output) if output is not None else Path(plan).with_suffix("")
     if not quiet:
         for line in studies.plan_lines(study_plan):

@@ -9,14 +9,17 @@ from featly.basics.errors import ParameterError
 from featly.cli import printing
 from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
+from featly.measures.scores import SCORE_METRICS
 from featly.measures.sizes import SIZE_RULES
 from featly.study import Advice, Dataset, Results, Study
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.curves import PARTNERS
+from featly.study.plan import require_scores
 from featly.study.plan_files import SPLITTERS, make_sampler
 from featly.study.results import GREATER, SELECTION_METRICS
 
 __all__ = [
+    "check_metric",
     "check_study_options",
     "make_splitter",
     "parse_methods",
@@ -88,6 +91,17 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
         title=data.name,
     )
     return study, advice
+
+
+def check_metric(study: Study, metric: str | None) -> None:
+    """Raise an error before a plan is run for a metric that its learners cannot give."""
+    if metric is None:
+        return
+    if metric not in GREATER:
+        raise ParameterError(f"--metric {metric!r}: there are {', '.join(GREATER)}")
+    if metric in SCORE_METRICS:
+        for name, learner in study.learners.items():
+            require_scores(metric, name, learner)
 
 
 def _is_auto(options: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from featly.basics.errors import DataError
-from featly.basics.typing import FloatArray
+from featly.basics.typing import AnyArray, FloatArray
 from featly.measures.corrected_t import check_fraction
 from featly.measures.nested_rates import (
     FEWEST_ROWS,
@@ -33,41 +33,46 @@ from featly.measures.nested_rates import (
     inflation,
     round_outward,
 )
+from featly.measures.scores import roc_auc
 
-__all__ = ["area_interval", "areas", "placements"]
+__all__ = ["area_interval", "mean_area", "placements"]
 
 AREA_FACTOR = 2.4  # on the variance, at five repeats; more at fewer, as for rates
 
 
-def areas(values: ArrayLike, y: ArrayLike) -> FloatArray:
-    """Return the area under the ROC curve of each list of decision values.
+def mean_area(values: ArrayLike, y: ArrayLike, *, undefined: float = math.nan) -> float:
+    """Return the mean area under the ROC curve of several lists of decision values.
 
     Parameters
     ----------
     values : float array of shape (..., n_rows)
-        Larger where class 1 is likelier.
-    y : int or bool array of shape (n_rows,)
-        1 or True for the rows of class 1. Both classes have a row.
+        Larger where class 1 is likelier. Rows that are NaN in a list are left out of it.
+    y : int array of shape (n_rows,)
+        Codes of the classes, 0 and 1.
+    undefined : float, default=nan
+        The area of a list without a value for both classes; NaN leaves it out.
 
     Returns
     -------
-    float array of shape (...)
+    float
+        NaN where no list has an area.
 
     Examples
     --------
-    >>> from featly.measures.nested_auc import areas
-    >>> areas([[0.1, 0.4, 0.3, 0.8], [0.0, 0.0, 0.0, 0.0]], [0, 0, 1, 1])
-    array([0.75, 0.5 ])
+    >>> from featly.measures.nested_auc import mean_area
+    >>> mean_area([[0.1, 0.4, 0.3, 0.8], [0.0, 0.1, 0.8, 0.9]], [0, 0, 1, 1])
+    0.875
     """
-    positive = np.asarray(y) == 1
-    n_positive = int(positive.sum())
-    n_negative = len(positive) - n_positive
-    if not n_positive or not n_negative:
-        raise DataError("all rows are of one class: there is no area under a ROC curve")
-    ranks = stats.rankdata(np.asarray(values, dtype=np.float64), axis=-1)
-    rank_sums = ranks[..., positive].sum(axis=-1)
-    area: FloatArray = (rank_sums / n_positive - (n_positive + 1) / 2) / n_negative
-    return area
+    rows, codes = np.asarray(values, dtype=np.float64), np.asarray(y)
+    if not np.isnan(rows).any():
+        areas = np.ravel(roc_auc(codes, rows))
+    else:
+        lists = rows.reshape(-1, rows.shape[-1])
+        known = [(v[~np.isnan(v)], codes[~np.isnan(v)]) for v in lists]
+        areas = np.array([roc_auc(c, v) for v, c in known])
+    areas = np.where(np.isnan(areas), undefined, areas)
+    usable = areas[~np.isnan(areas)]
+    return math.fsum(usable) / len(usable) if len(usable) else math.nan
 
 
 def placements(values: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -160,18 +165,13 @@ def area_interval(
     """
     check_fraction("level", level)
     codes = np.asarray(y)
-    judged = np.atleast_2d(np.asarray(outer, dtype=np.float64))
-    earlier = np.asarray(inner, dtype=np.float64).reshape(-1, judged.shape[-1])
-    lists = [(v[~np.isnan(v)], codes[~np.isnan(v)]) for v in judged]
-    area = math.fsum(float(areas(v, c)) for v, c in lists) / len(lists)
-    before = [
-        float(areas(v[known], codes[known]))
-        for v in earlier
-        if len(np.unique(codes[known := ~np.isnan(v)])) > 1
-    ]
-    if before:
+    area, before = mean_area(outer, codes), mean_area(inner, codes)
+    if math.isnan(area):
+        raise DataError("no repeat has values of both classes: there is no area")
+    if not math.isnan(before):
         weight = extrapolation_weight(folds, n_inner)
-        area = min(1.0, max(0.0, area + weight * (area - math.fsum(before) / len(before))))
+        area = min(1.0, max(0.0, area + weight * (area - before)))
+    lists = _known(outer, codes)
     sizes = counts if counts is not None else (int((codes == 0).sum()), int((codes == 1).sum()))
     smallest = min(sizes)
     if smallest < FEWEST_ROWS:
@@ -187,6 +187,13 @@ def area_interval(
     # the limits are around the shrunk area, which in a narrow interval may leave the area outside
     lower, upper = min(lower, area), max(upper, area)
     return RateInterval(area, *(round_outward(lower, upper) if rounded else (lower, upper)))
+
+
+def _known(values: ArrayLike, y: AnyArray) -> list[tuple[FloatArray, AnyArray]]:
+    """Return the values and classes of the rows of each list that has both classes."""
+    rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    lists = [(v[~np.isnan(v)], y[~np.isnan(v)]) for v in rows]
+    return [(v, c) for v, c in lists if len(np.unique(c)) == 2]
 
 
 def _delong_variance(values: FloatArray, y: FloatArray, sizes: tuple[int, int]) -> float:

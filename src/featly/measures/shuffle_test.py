@@ -6,8 +6,9 @@ r"""Sequential test against shuffled labels: a clear no ends after a few, a clea
     \text{th} \\ (g + 1) / (m + 1) & \text{if } g < h \text{ of } m \text{ do} \end{cases}
 
 Besag, J. and Clifford, P. (1991), Sequential Monte Carlo p-values, *Biometrika* 78, 301-304. With
-h = 5 and m = 99. The statistic needs no choice of a size: the mean over all sizes of the area under
-the ROC curve (or of the balanced rate) of predictions pooled over folds.
+h = 5 and m = 99. The statistic needs no choice of a size: it is the mean over all sizes of the area
+under the ROC curve (:func:`featly.measures.nested_auc.mean_area`), or of the balanced rate, of
+predictions pooled over folds.
 """
 
 from collections.abc import Iterable
@@ -17,10 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featly.basics.errors import DataError, ParameterError
-from featly.measures.nested_auc import areas
 from featly.measures.nested_rates import class_rates
 
-__all__ = ["MOST_SHUFFLES", "ShuffleTest", "is_reached", "mean_area", "mean_rate", "shuffle_test"]
+__all__ = ["MOST_SHUFFLES", "ShuffleTest", "is_reached", "mean_rate", "shuffle_test"]
 
 MOST_SHUFFLES = 99
 STOP = 5  # shuffles that reach the observed value: more would change nothing
@@ -119,35 +119,6 @@ def is_reached(value: float, observed: float) -> bool:
     (True, False, True)
     """
     return not value < observed - TIE
-
-
-def mean_area(values: ArrayLike, y: ArrayLike) -> float:
-    """Return the mean over sizes of the area under the ROC curve of pooled decision values.
-
-    Parameters
-    ----------
-    values : float array of shape (n_sizes, n_rows)
-        Larger where class 1 is likelier; NaN where a fit failed. A size without a value for both
-        classes counts as chance.
-    y : int array of shape (n_rows,)
-        Codes of the classes, 0 and 1.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from featly.measures.shuffle_test import mean_area
-    >>> mean_area([[0.1, 0.4, 0.3, 0.8], [0.0, 0.1, 0.8, 0.9]], [0, 0, 1, 1])
-    0.875
-    """
-    rows, codes = np.atleast_2d(np.asarray(values, dtype=np.float64)), np.asarray(y)
-    missing = np.isnan(rows)
-    if not missing.any():
-        return float(areas(rows, codes).mean())
-    known = [(v[~gone], codes[~gone]) for v, gone in zip(rows, missing, strict=True)]
-    return float(np.mean([areas(v, c) if len(np.unique(c)) == 2 else 0.5 for v, c in known]))
 
 
 def mean_rate(predicted: ArrayLike, y: ArrayLike) -> float:

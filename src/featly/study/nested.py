@@ -314,7 +314,7 @@ class _Assembly:
     def result(self) -> Nested:
         """Return the result of the repeats that are there."""
         stacked: dict[str, Any] = {
-            name: np.array([arrays[name] for arrays in self.repeats]) for name in self.repeats[0]
+            name: _stack([arrays[name] for arrays in self.repeats]) for name in self.repeats[0]
         }
         return Nested(
             dataset=self.dataset,
@@ -332,3 +332,10 @@ class _Assembly:
             seconds=time.perf_counter() - self.began,
             random_state=int(self.study.random_state),
         )
+
+
+def _stack(arrays: list[AnyArray]) -> AnyArray:
+    """Return arrays as one; those of nothing but NaN take no memory."""
+    if any(array.flags.writeable for array in arrays):
+        return np.array(arrays)
+    return np.broadcast_to(arrays[0], (len(arrays), *arrays[0].shape))

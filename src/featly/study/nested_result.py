@@ -9,7 +9,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.measures.nested_auc import area_interval, areas, placements
+from featly.measures.nested_auc import area_interval, mean_area, placements
 from featly.measures.nested_rates import (
     class_rates,
     correct_rates,
@@ -276,10 +276,7 @@ class Nested:
                 outer, inner, self.y, folds=self.folds, n_inner=self.inner, level=level,
                 counts=(int(counts[0]), int(counts[1])),
             )  # fmt: skip
-            known = [~np.isnan(row) for row in outer]
-            uncorrected = math.fsum(
-                float(areas(row[k], self.y[k])) for row, k in zip(outer, known, strict=True)
-            ) / len(outer)
+            uncorrected = mean_area(outer, self.y)
             value, lower, upper, rates = *interval, np.empty(0)
             chance: float | None = 0.5
         else:
@@ -376,8 +373,7 @@ class Nested:
         means = []
         for k in range(len(self.candidates)):
             if metric == "auc":
-                values = self.outer_values[:, k].astype(np.float64)
-                means.append(_mean_area(values, self.y))
+                means.append(mean_area(self.outer_values[:, k], self.y))
             else:
                 y, weights = self._strata(metric)
                 rates = class_rates(self._hits(self.outer_codes[:, k], metric), y, len(weights))
@@ -617,14 +613,3 @@ class Nested:
 
     def _first_error(self) -> str:
         return self.errors[0] if self.errors else "no reason is known"
-
-
-def _mean_area(values: FloatArray, y: IntArray) -> float:
-    """Return the mean area over repeats; NaN where no repeat has values of both classes."""
-    known = [~np.isnan(row) for row in values]
-    usable = [
-        float(areas(row[k], y[k]))
-        for row, k in zip(values, known, strict=True)
-        if len(np.unique(y[k])) == 2
-    ]
-    return math.fsum(usable) / len(usable) if usable else math.nan

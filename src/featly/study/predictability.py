@@ -25,11 +25,11 @@ import numpy as np
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import FloatArray, IntArray
+from featly.measures.nested_auc import mean_area
 from featly.measures.shuffle_test import (
     MOST_SHUFFLES,
     ShuffleTest,
     is_reached,
-    mean_area,
     mean_rate,
     shuffle_test,
 )
@@ -325,7 +325,7 @@ class _Shuffles:
                 continue
             if self.has_values:
                 values[codes < 0] = np.nan
-                means.append(mean_area(values, y))
+                means.append(mean_area(values, y, undefined=0.5))
             else:
                 means.append(mean_rate(codes, y))
         return float(np.mean(means)) if means else float("nan")
