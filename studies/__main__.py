@@ -3,6 +3,8 @@
 A run that was stopped goes on where it was: its journal is in ``studies/runs``. The parts that are
 small enough to be committed, the plan with data hashes, versions and seeds, the summary and the
 verdicts, goes to ``studies/results``; the documentation is made from that.
+
+``python -m studies calibration --help``: how often featly itself is wrong, with options of its own.
 """
 
 import argparse

@@ -86,7 +86,7 @@ def _measure_all(
                 return
             yield measure(name, law, number, aside) | {"code": digest}
         return
-    # one process a table: the threads of a fit are one
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # in the processes, which start with it
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         pending: set[Future[Row]] = set()
         while True:
@@ -109,6 +109,3 @@ def measure(name: str, law: str, number: int, aside: bool) -> Row:
         values = {"error": f"{type(error).__name__}: {error}"}
     seconds = round(time.perf_counter() - start, 3)
     return {"law": law, "table": number, "seconds": seconds, **values}
-
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # for the processes that are started

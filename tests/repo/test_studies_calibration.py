@@ -222,6 +222,19 @@ def test_a_tiny_run_of_each_part(name, tmp_path, monkeypatch, capsys):
     assert "1 tables of 1 laws" in capsys.readouterr().out
 
 
+def test_laws_that_are_kept_aside_have_results_of_their_own(tmp_path, monkeypatch):
+    part = dataclasses.replace(PARTS["advice"], laws=(TOGETHER,), aside=(SMALL,))
+    monkeypatch.setitem(PARTS, "advice", part)
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    (tmp_path / "results").mkdir()
+    for arguments in ([], ["--aside"]):
+        command.main(["--part", "advice", "--tables", "1", "--label", "x", *arguments])
+    document = json.loads((tmp_path / "results" / "calibration-x.json").read_text("utf-8"))
+    assert list(document["parts"]) == ["advice", "advice-aside"]
+    assert list(document["parts"]["advice-aside"]["settings"]) == ["small"]
+    assert document["parts"]["advice"]["settings"].keys() == {TOGETHER.name}
+
+
 def test_a_run_goes_on_after_a_line_that_was_cut(tmp_path, monkeypatch):
     monkeypatch.setitem(PARTS, "advice", dataclasses.replace(PARTS["advice"], laws=(SMALL,)))
     file = tmp_path / "advice.jsonl"
