@@ -18,13 +18,13 @@ from featly.basics.errors import (
     SchemaWarning,
     Setting,
     StudyError,
-    Target,
+    TargetName,
     Text,
     Words,
 )
 
 PARTS = (
-    Target(), " and ", Column("a{0}"), " in ", Row(3), ": give ", Setting("C", -1), " or ",
+    TargetName(), " and ", Column("a{0}"), " in ", Row(3), ": give ", Setting("C", -1), " or ",
     Text(Parameter("cache"), ", ", Setting("target_kind", "numbers", "Schema")), ", ",
     ByPairs("AROM"), " of ", Feature(2),
 )  # fmt: skip

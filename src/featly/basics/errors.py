@@ -29,7 +29,7 @@ __all__ = [
     "Setting",
     "SlowWarning",
     "StudyError",
-    "Target",
+    "TargetName",
     "Text",
     "Words",
 ]
@@ -154,7 +154,7 @@ class Feature(Field):
 
 
 @dataclass(frozen=True)
-class Target(Field):
+class TargetName(Field):
     """The outcome of every row: y."""
 
     def say(self, words: Words) -> str:
@@ -194,6 +194,8 @@ class Setting(Field):
         # not the value itself: errors are pickled, and some values cannot be
         self.shown = repr(value)
         self.typed = value if isinstance(value, str) else self.shown
+        if isinstance(value, list | tuple):
+            self.typed = ",".join(str(part) for part in value)
 
     def say(self, words: Words) -> str:
         """Return the name and the value."""
@@ -233,6 +235,10 @@ class Message(Exception):  # noqa: N818  of errors and of warnings
     def preceded_by(self, *parts: str | Field) -> Self:
         """Return the same error with some words before it."""
         return type(self)(*parts, *self.args)
+
+    def followed_by(self, *parts: str | Field) -> Self:
+        """Return the same error with some words after it."""
+        return type(self)(*self.args, *parts)
 
     def replace_fields(self, function: Callable[[Field], Field]) -> Self:
         """Return the same error with a function of every field in its place.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from featly.basics.errors import ParameterError
+from featly.basics.errors import ParameterError, Setting
 
 __all__ = ["DEVICES", "Resources", "format_bytes", "free_memory", "parse_bytes", "read_resources"]
 
@@ -52,14 +52,16 @@ def read_resources(method: Any) -> Resources:
     """
     device = getattr(method, "device", "cpu")
     if not isinstance(device, str) or device not in DEVICES:
-        raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
+        raise ParameterError(Setting("device", device), ": give 'auto', 'cpu' or 'cuda'")
     limit, cache = getattr(method, "memory_limit", None), getattr(method, "cache", None)
     if cache is not None:
         if not isinstance(cache, str | os.PathLike):
-            raise ParameterError(f"cache={cache!r}: give the path of a folder, or None")
+            raise ParameterError(Setting("cache", cache), ": give the path of a folder, or None")
         cache = Path(cache)
         if cache.exists() and not cache.is_dir():
-            raise ParameterError(f"cache={str(cache)!r} is a file: give the path of a folder")
+            raise ParameterError(
+                Setting("cache", str(cache)), " is a file: give the path of a folder"
+            )
     return Resources(device, None if limit is None else parse_bytes(limit), cache)
 
 
@@ -81,10 +83,11 @@ def parse_bytes(limit: Any) -> int:
         n_bytes = int(min(limit, 2.0**62))
     if n_bytes is None:
         raise ParameterError(
-            f"memory_limit={limit!r}: give a number of bytes, or a text such as '512MB' or '2GB'"
+            Setting("memory_limit", limit),
+            ": give a number of bytes, or a text such as '512MB' or '2GB'",
         )
     if n_bytes < LEAST_MEMORY:
-        raise ParameterError(f"memory_limit={limit!r} is too little: give 1 MB or more")
+        raise ParameterError(Setting("memory_limit", limit), " is too little: give 1 MB or more")
     return n_bytes
 
 

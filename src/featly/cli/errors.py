@@ -53,11 +53,16 @@ def make_command(
 
 def _run(command: Callable[..., None], options: dict[str, Any], stop_message: str) -> None:
     """Run a command; print its errors and warnings, and end with the exit code."""
+    from featly.basics.errors import Message
     from featly.cli.printing import say, silence_broken_pipe
+    from featly.cli.words import OptionWords
+
+    def in_words(message: Any) -> str:
+        return message.say(OptionWords(options)) if isinstance(message, Message) else str(message)
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         if not options.get("quiet"):
-            say(f"note: {message}", "yellow")
+            say(f"note: {in_words(message)}", "yellow")
 
     try:
         with warnings.catch_warnings():
@@ -87,7 +92,7 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
             if isinstance(problem, OSError) and problem.errno is not None:
                 location = problem.filename or "standard output"
                 problem = OSError(f"{location} cannot be used: {problem.strerror}")
-            say(f"featly: {problem}", "red")
+            say(f"featly: {in_words(problem)}", "red")
             raise typer.Exit(MISTAKE) from None
         say(
             f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "

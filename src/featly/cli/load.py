@@ -19,6 +19,7 @@ from featly.io.schema_files import read_ranking, read_schema_file, read_weights
 from featly.io.stores import StoredTable
 from featly.io.stores.rows import RowSubset
 from featly.problem.target import infer_kind
+from featly.table.frames import DefaultNames
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
@@ -102,6 +103,19 @@ class LoadedData:
 
     def __exit__(self, *_: object) -> None:
         self.table.close()
+
+    @property
+    def own_names(self) -> list[str] | None:
+        """Names of the columns, if the file has some for a matrix that has none."""
+        names = self.names
+        return names if scipy.sparse.issparse(self.X) and isinstance(names, list) else None
+
+    def name_in_file(self, name: str) -> str:
+        """Return a column's name in the file, where a method calls it x0, x1, ..."""
+        if self.own_names is None:
+            return name
+        position = DefaultNames(len(self.own_names)).position(name)
+        return name if position is None else self.own_names[position]
 
     @property
     def target(self) -> str | None:
@@ -448,7 +462,7 @@ class _Transfer:
                 self.ranking, self.top, self.weight, columns=column_names
             ).prior
         except SchemaError as problem:
-            raise SchemaError(f"--prior-from {self.file!r}: {problem}") from None
+            raise problem.preceded_by(f"--prior-from {self.file!r}: ") from None
         first = sum(name in everywhere for name in prior)
         noun = "column is" if len(prior) == 1 else "columns are"
         notes.append(

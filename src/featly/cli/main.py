@@ -503,8 +503,8 @@ def _load_second_table(options: dict[str, Any]) -> "LoadedData":
     second_options = options | {"file": options["against"]}
     try:
         return load_data(second_options, need_target=False)
-    except DataError as problem:
-        if options["target"] is None or not str(problem).startswith("target "):
+    except DataError:
+        if options["target"] is None:
             raise
         return load_data(second_options | {"target": None}, need_target=False)
 

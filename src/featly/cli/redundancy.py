@@ -1,6 +1,5 @@
 """``featly redundancy``: columns of a table that have much in common, among all pairs."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +35,6 @@ UNUSED = (
     "target_kind", "keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off",
     "fill",
 )  # fmt: skip
-_OPTION = r"\b(threshold|neighbours|measure|discretizer|max_pairs|n_jobs)="
 
 
 def complete_measure(incomplete: str) -> list[str]:
@@ -195,17 +193,15 @@ def _take_comparable(data: "LoadedData", options: dict[str, Any]) -> "LoadedData
 
 def _compare(data: "LoadedData", options: dict[str, Any]) -> Any:
     """Return the redundancy of the columns, under the names of the file."""
-    from featly.basics.errors import DataError, DeviceError, ParameterError
-    from featly.cli.method import reword_for_file
     from featly.cli.printing import is_error_terminal
-    from featly.cli.wording import reword_parameters
+    from featly.cli.words import in_words_of_the_file
     from featly.diagnostics.redundancy import redundancy
 
     measure, count = options["measure"] or "pearson", options["neighbours"]
     threshold = options["threshold"] or THRESHOLD
     rows, width = data.X.shape
     is_long = float(rows) * width**2 > LONG
-    try:
+    with in_words_of_the_file(data):
         result = redundancy(
             data.X,
             threshold=None if count is not None else threshold,
@@ -218,21 +214,7 @@ def _compare(data: "LoadedData", options: dict[str, Any]) -> Any:
             n_jobs=options["jobs"],
             verbose=is_long and not options["quiet"] and is_error_terminal(),
         )
-    except DataError as problem:
-        message = _reword_options(reword_for_file(str(problem), data))
-        raise type(problem)(message) from None
-    except (DeviceError, ParameterError) as problem:
-        message = _reword_options(reword_parameters(str(problem)))
-        raise type(problem)(message) from None
     return replace(result, names=[str(name) for name in data.names], library=None)
-
-
-def _reword_options(message: str) -> str:
-    """Reword a message about parameters as one about options."""
-    text = re.sub(_OPTION + r"'(\w+)'", r"\1=\2", message)
-    text = re.sub(_OPTION + r" ", r"\1=", text)
-    text = re.sub(_OPTION, lambda name: f"--{name[1].replace('_', '-')} ", text)
-    return text.replace("max_pairs", "--max-pairs").replace("--n-jobs", "--jobs")
 
 
 # ---- output --------------------------------------------------------------------------------------

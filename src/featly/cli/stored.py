@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import numpy as np
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.resources import free_memory, parse_bytes
 from featly.basics.typing import AnyArray
-from featly.cli.wording import reword_parameters
-from featly.io import TableFile, read_table
+from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.stores import StoredTable
+from featly.io.stores.base import UnusedLimitError
 
 __all__ = [
     "StoredFile",
@@ -114,12 +115,7 @@ def is_stored(file: str) -> bool:
 
 def parse_memory_limit(text: str | None) -> int | None:
     """Return the bytes that ``--memory-limit`` allows."""
-    if text is None:
-        return None
-    try:
-        return parse_bytes(text)
-    except ParameterError as problem:
-        raise ParameterError(reword_parameters(str(problem))) from None
+    return None if text is None else parse_bytes(text)
 
 
 def scan_file(
@@ -174,23 +170,17 @@ def scan_file(
 
 
 def _scan(file: str, limit: int | None, options: dict[str, Any]) -> StoredTable:
-    from featly.problem.scan import scan
+    from featly.problem.scan import NotByColumnsError, scan
 
     set_options = {name: value for name, value in options.items() if value}
+    if limit is not None and file.lower().endswith((".h5", ".hdf5", ".h5ad")):
+        # only a matrix that is sparse by rows is transposed, which takes memory
+        with suppress(UnusedLimitError):
+            return scan(file, memory_limit=limit, **set_options)
     try:
-        if limit is not None and file.lower().endswith((".h5", ".hdf5", ".h5ad")):
-            try:
-                return scan(file, memory_limit=limit, **set_options)
-            except DataError as problem:
-                # only a matrix that is sparse by rows is transposed, which takes memory
-                if not str(problem).startswith("memory_limit is for"):
-                    raise
         return scan(file, **set_options)
-    except DataError as problem:
-        message = reword_parameters(str(problem))
-        if " cannot be read by columns: " in message:  # it is read so because of --memory-limit
-            message += ", or leave --memory-limit out"
-        raise type(problem)(message) from None
+    except NotByColumnsError as problem:  # it is to be, because of --memory-limit
+        raise problem.followed_by(", or leave --memory-limit out") from None
 
 
 def no_target_error(table: StoredFile) -> DataError:
@@ -258,11 +248,16 @@ def _read_column(
 ) -> tuple[str, AnyArray]:
     try:
         return _target_column(read_table(file, target=target, **text_format))
-    except DataError as problem:
-        # if the file has one column only, that is the target
-        if target is None or "no column but the target" not in str(problem):
+    except DataError:
+        if target is None:
             raise
-        return _target_column(read_table(file, **text_format))
+        # if the file has one column only, that is the target
+        table = read_table(file, **text_format)
+        if table.y is not None or len(table.names) != 1:
+            table.close()
+            raise
+        ColumnFinder(table.names, table.source)(target, "target")  # raises for another name
+        return _target_column(table)
 
 
 def _target_column(table: TableFile) -> tuple[str, AnyArray]:

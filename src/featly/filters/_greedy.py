@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featly.base import Problem, Ranking, stop_with
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import Column, DataError, ParameterError, Setting
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.counts.discretise import Cuts
@@ -149,8 +149,13 @@ class GreedyInformation(CountingRanker):
         if spread and (int(codes.n_levels.max()) + 1) ** 2 * groups.n_groups > MOST_CELLS:
             column = problem.columns.names[int(codes.n_levels.argmax())]
             raise DataError(
-                f"column {column!r} has {codes.n_levels.max()} levels, too many for "
-                "missing='spread': use missing='level', or leave it out"
+                "column ",
+                Column(column),
+                f" has {codes.n_levels.max()} levels, too many for ",
+                Setting("missing", "spread"),
+                ": use ",
+                Setting("missing", "level"),
+                ", or leave it out",
             )
         with progress_bar(self.verbose, f"{type(self).__name__}, packing", "columns") as progress:
             return PairInformation(

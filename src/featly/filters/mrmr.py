@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from featly.base import Problem, Ranking
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import Column, DataError, ParameterError, Setting
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.core.greedy.search import Criterion, PairInformation
 from featly.core.ranking.ordering import round_scores
@@ -210,10 +210,15 @@ class MRMR(GreedyInformation):
         if self.measure != "information" and len(nominal):
             able = methods_that(kind="categorical", target=target)
             raise DataError(
-                f"column {columns.names[int(nominal[0])]!r} is categorical, and measure="
-                f"{self.measure!r} takes numbers: leave it out, declare it continuous "
-                "or ordinal in the schema if its values have an order, give measure='information', "
-                f"or use another method that takes it: {suggested(n for n in able if n != 'MRMR')}"
+                "column ",
+                Column(columns.names[int(nominal[0])]),
+                " is categorical, and ",
+                Setting("measure", self.measure),
+                " takes numbers: leave it out, declare it continuous or ordinal in the schema if "
+                "its values have an order, give ",
+                Setting("measure", "information"),
+                f", or use another method that takes it: "
+                f"{suggested(n for n in able if n != 'MRMR')}",
             )
         super()._check_schema(columns, target)
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.atomic_file import whole_file
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter
 from featly.basics.progress import progress_bar
 from featly.io import delimited
 from featly.io.arff import read_arff, read_header
@@ -298,8 +298,11 @@ def _check_options(opened: ByteSource, kind: str, options: Sequence[str]) -> Non
     for option in options:
         if kind not in _OPTIONS[option]:
             raise DataError(
-                f"{option} is for {', '.join(_OPTIONS[option])} files, but {opened.name} is read "
-                f"as {kind}: leave {option} out"
+                Parameter(option),
+                f" is for {', '.join(_OPTIONS[option])} files, but {opened.name} is read as "
+                f"{kind}: leave ",
+                Parameter(option),
+                " out",
             )
 
 

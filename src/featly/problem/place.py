@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from featly.basics.caller import warn_user
-from featly.basics.errors import DeviceError, SlowWarning
+from featly.basics.errors import DeviceError, Setting, SlowWarning
 from featly.basics.kinds import CONTINUOUS
 from featly.core.counts.codes import Codes
 from featly.core.counts.discretise import CutRule, Cuts
@@ -54,12 +54,17 @@ def run_where_best(
             return compute(to_device(problem, method._device_form()))
         except NotOnDevice as reason:
             if wanted_device == "cuda":
-                raise DeviceError(f"{reason}: give device='auto' or device='cpu'") from None
+                raise DeviceError(
+                    *reason.args,
+                    ": give ",
+                    Setting("device", "auto"),
+                    " or ",
+                    Setting("device", "cpu"),
+                ) from None
         except DeviceError as reason:
             if wanted_device == "cuda":
                 raise
-            message = f"{reason}. It is done on the CPU instead"
-            warn_user(message, SlowWarning)
+            warn_user(SlowWarning(*reason.args, ". It is done on the CPU instead"))
     if is_on_device:
         problem = problem.on_host(integers=integers)
         problem = problem if method._streams else problem.in_memory(type(method).__name__)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter
 from featly.io.stores.base import StoredTable
 from featly.io.stores.files import DiskFile, describe_beginning
 
-__all__ = ["scan"]
+__all__ = ["NotByColumnsError", "scan"]
 
 _FORMATS = {
     ".npy": "npy",
@@ -46,6 +46,10 @@ _REMEDIES = {
     **dict.fromkeys((".vcf", ".bcf"), "plink2 --vcf {shown} --make-bed --out {bare}"),
     ".bgen": "plink2 --bgen {shown} --make-bed --out {bare}",
 }
+
+
+class NotByColumnsError(DataError):
+    """A file of a format that cannot be read by columns."""
 
 
 def scan(
@@ -108,8 +112,11 @@ def scan(
     for option in is_given:
         if is_given[option] and kind not in _OPTIONS[option]:
             raise DataError(
-                f"{option} is for {', '.join(_OPTIONS[option])} files, but {str(path)!r} is read "
-                f"as {kind}: leave {option} out"
+                Parameter(option),
+                f" is for {', '.join(_OPTIONS[option])} files, but {str(path)!r} is read as "
+                f"{kind}: leave ",
+                Parameter(option),
+                " out",
             )
     options = {"dataset": dataset, "layer": layer, "memory_limit": memory_limit}
     return _OPENERS[kind](path, target=target, without=without, **options)
@@ -179,7 +186,7 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
             parquet=repr(f"{stem}.parquet"),
             npy=repr(f"{stem}.npy"),
         )
-        raise DataError(f"{name} cannot be read by columns: convert it with {line}")
+        raise NotByColumnsError(f"{name} cannot be read by columns: convert it with {line}")
     known = sorted(_FORMATS)
     near = difflib.get_close_matches(suffix, known, n=1, cutoff=0.7)
     with DiskFile(path) as file:

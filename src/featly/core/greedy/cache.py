@@ -36,7 +36,7 @@ import numpy as np
 
 from featly import __version__
 from featly.basics.atomic_file import whole_file
-from featly.basics.errors import DataError, SlowWarning
+from featly.basics.errors import DataError, Parameter, SlowWarning
 from featly.basics.typing import AnyArray
 from featly.core.greedy.packing import PackedColumns, Packing
 from featly.core.runtime.parallel import run_blocks
@@ -375,7 +375,8 @@ class PackedFile:
                 if not self.path.exists():
                     raise DataError(
                         f"{str(self._partial)!r} is being written by another run: wait for it, or "
-                        "give another cache"
+                        "give another ",
+                        Parameter("cache"),
                     )
                 file.close()
                 return
@@ -533,7 +534,8 @@ def _lock_for_writing(file: Any, path: Path) -> None:
         if problem.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
             return  # a file system without locks
         raise DataError(
-            f"{str(path)!r} is being written by another run: wait for it, or give another cache"
+            f"{str(path)!r} is being written by another run: wait for it, or give another ",
+            Parameter("cache"),
         ) from None
 
 

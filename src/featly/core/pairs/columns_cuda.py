@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from featly.basics.errors import Setting
 from featly.basics.kinds import CATEGORICAL
 from featly.core.counts.codes import Codes
 from featly.core.counts.entropy import FixedPoint
@@ -215,7 +216,8 @@ def _check_memory(needed: int) -> None:
     if needed > free:
         raise NotOnDevice(
             f"the columns need {needed / 1e9:.3g} GB on the device, and {free / 1e9:.3g} GB are "
-            "free: give device='cpu'"
+            "free: give ",
+            Setting("device", "cpu"),
         )
 
 

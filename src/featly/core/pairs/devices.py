@@ -46,6 +46,6 @@ def compare_where_best(
             return on_device(cuda)
         except (NotOnDevice, DeviceError) as reason:
             if device == "cuda" or on_host is None:
-                raise DeviceError(str(reason)) from None
+                raise DeviceError(*reason.args) from None
     assert on_host is not None
     return on_host()

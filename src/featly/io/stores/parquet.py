@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.basics.errors import DataError, ParameterError, SlowWarning
+from featly.basics.errors import DataError, ParameterError, Setting, SlowWarning
 from featly.basics.resources import format_bytes
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import StoredTable, shorten_message
@@ -100,7 +100,8 @@ class ParquetTable(StoredTable):
             name = names[self._positions[self._kinds.index(NESTED)]]
             raise DataError(
                 f"column {name!r} of {self.name} has a table in every cell: make it columns of "
-                "numbers or text, or leave it out with without=[...]"
+                "numbers or text, or leave it out with ",
+                Setting("without", [name]),
             )
 
     def _refuse_equal_names(self, names: Sequence[str]) -> None:
@@ -112,7 +113,8 @@ class ParquetTable(StoredTable):
             if names[k] in seen:
                 raise DataError(
                     f"two columns of {self.name} are called {names[k]!r} (positions "
-                    f"{seen[names[k]]} and {k}): rename one, or leave one out with without=[{k}]"
+                    f"{seen[names[k]]} and {k}): rename one, or leave one out with ",
+                    Setting("without", [k]),
                 )
             seen[names[k]] = k
 

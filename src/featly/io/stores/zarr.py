@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import StoredTable, require_dtype, require_shape, shorten_message
 from featly.io.stores.chunks import HELD_BANDS, Bands
@@ -78,7 +78,9 @@ class ZarrTable(StoredTable):
         if hasattr(self._root, "shape"):
             if dataset is not None:
                 raise DataError(
-                    f"{self.name} is one array, no group of them: leave dataset {dataset!r} out"
+                    f"{self.name} is one array, no group of them: leave ",
+                    Parameter("dataset"),
+                    f" {dataset!r} out",
                 )
             return self._root
         arrays = self._arrays()
@@ -90,7 +92,8 @@ class ZarrTable(StoredTable):
             if not known:
                 raise DataError(f"{self.name} has no array of two dimensions: there is no table")
             raise DataError(
-                f"{self.name} has {len(known)} matrices ({listed}): name one by dataset"
+                f"{self.name} has {len(known)} matrices ({listed}): name one by ",
+                Parameter("dataset"),
             )
         matrix = arrays.get(dataset.strip("/"))
         if matrix is None:
