@@ -93,6 +93,18 @@ def test_lists_of_combine_are_called_by_features(mistake, tmp_path):
     assert "but 'tp53' is in 2 and 'brca1' in 1: use --unlisted last or the rule" in message
 
 
+def test_what_the_system_says_of_a_cache_is_said_of_the_option(mistake, tmp_path):
+    np.save(tmp_path / "X.npy", np.asfortranarray(np.eye(8, 6)))
+    np.save(tmp_path / "y.npy", np.arange(8) % 2)
+    cache = tmp_path / "X.npy" / "kept"
+    message = mistake(
+        "rank", tmp_path / "X.npy", "--target-file", tmp_path / "y.npy", "-m", "mrmr",
+        "--memory-limit", "1MB", "--cache", cache,
+    )  # fmt: skip
+    assert message.startswith(f"--cache '{cache}' cannot be written to (Not a directory): give a")
+    assert message.endswith("or leave --cache out")
+
+
 def test_warnings_are_said_in_options_too(featly, tmp_path):
     path = tmp_path / "visits.csv"
     rows = [f"{k // 2},{k % 7},{k % 3},{'ab'[k % 2]}" for k in range(40)]

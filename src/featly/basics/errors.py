@@ -37,7 +37,7 @@ __all__ = [
 
 # ---- messages ------------------------------------------------------------------------------------
 class Words:
-    """How Python says the fields of a message; who speaks to others derives from this.
+    """Words of Python for the fields of a message; who speaks to others derives from this.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class ByPairs(Field):
 
 
 class Message(Exception):  # noqa: N818  of errors and of warnings
-    """What errors and warnings of featly have in common: their text has fields.
+    """Base class of the errors and warnings of featly: their text has fields.
 
     The arguments are texts and fields, one after the other; so they survive pickling.
 

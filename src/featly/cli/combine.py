@@ -1,6 +1,5 @@
 """``featly combine``: one ranking from the rankings in several files."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from featly.cli.errors import make_command
-from featly.cli.options import Jobs, Json, Quiet
+from featly.cli.options import RESULTS, Jobs, Json, Quiet
 
 if TYPE_CHECKING:
     from featly.basics.errors import Field
@@ -67,7 +66,7 @@ def combine(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Save the whole ranking: .csv, .json, .parquet."),
+        typer.Option("--output", "-o", help=f"Save the whole ranking: {RESULTS}."),
     ] = None,
     json: Json = False,
     jobs: Jobs = None,
@@ -244,8 +243,9 @@ def _read_positions(file: str) -> dict[str, float]:
 
 def _labels(files: Sequence[str]) -> list[str]:
     """Return the names of the files without folders, or whole paths if those are ambiguous."""
-    short = [re.sub(r"\.(csv|tsv|tab|txt|json|parquet|pq)(\.gz)?$", "", Path(file).name)
-             for file in files]  # fmt: skip
+    from featly.table.formats import strip_ending
+
+    short = [strip_ending(Path(file).name) for file in files]
     is_ambiguous = len(set(short)) < len(short) or {"rank", "feature", "score", "p_value"} & {
         *short
     }

@@ -9,6 +9,7 @@ import typer
 from featly.cli.errors import make_command
 from featly.cli.evaluate import _PROTOCOL, Processes
 from featly.cli.options import (
+    RESULTS,
     File,
     Json,
     MethodName,
@@ -61,7 +62,7 @@ def prior_changes(
     output: Annotated[
         str | None,
         typer.Option("--output", "-o",
-                     help="Save the ranks with and without: .csv, .json, .parquet."),
+                     help=f"Save the ranks with and without: {RESULTS}."),
     ] = None,
     json: Json = False,
     settings: Settings = None,

@@ -8,6 +8,7 @@ import typer
 
 from featly.cli.errors import make_command
 from featly.cli.options import (
+    RESULTS,
     Dataset,
     Device,
     File,
@@ -75,7 +76,7 @@ def redundant_columns(
     output: Annotated[
         str | None,
         typer.Option("--output", "-o",
-                     help="Save all pairs, neighbours or groups: .csv, .json, .parquet."),
+                     help=f"Save all pairs, neighbours or groups: {RESULTS}."),
     ] = None,
     max_pairs: Annotated[
         int, typer.Option(help="More pairs than so many are an error.", min=1, metavar="COUNT")
@@ -147,9 +148,9 @@ def _check_options(options: dict[str, Any]) -> None:
 
 def _drop_memory_limit(options: dict[str, Any]) -> dict[str, Any]:
     """Drop the memory limit for a file that is read whole: it limits the comparison only."""
-    from featly.cli.stored import is_stored
+    from featly.table.formats import can_be_stored
 
-    by_blocks = is_stored(options["file"]) or options["file"].lower().endswith((".parquet", ".pq"))
+    by_blocks = can_be_stored(options["file"])
     return options if by_blocks else options | {"memory_limit": None}
 
 

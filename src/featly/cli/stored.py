@@ -15,17 +15,16 @@ from featly.basics.typing import AnyArray
 from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.stores import StoredTable
 from featly.io.stores.base import UnusedLimitError
+from featly.table.formats import FORMATS, format_of_folder, format_of_name, scannable
 
 __all__ = [
     "StoredFile",
-    "is_stored",
     "no_target_error",
     "parse_memory_limit",
     "read_target_file",
     "scan_file",
 ]
 
-SUFFIXES = (".npy", ".bed", ".zarr", ".zarr.zip", ".h5", ".hdf5", ".h5ad")
 SHOWN = 8  # names in a message
 WRITTEN_BYTES = 40  # memory for a cell on its way into a file
 
@@ -58,7 +57,7 @@ class StoredFile:
             )
 
     def save_columns_at(self, positions: Sequence[int], path: str | os.PathLike[str]) -> None:
-        """Write some columns, and the target as the last one, to a CSV, TSV or parquet file."""
+        """Write some columns, and the target as the last one, to a file of any format."""
         import polars as pl
         from polars import selectors as cs
 
@@ -94,23 +93,6 @@ def _make_unique(names: list[str], target: str) -> list[str]:
         used.add(candidate)
         unique_names.append(candidate)
     return unique_names
-
-
-def is_stored(file: str) -> bool:
-    """Return whether a file is read by blocks of columns in any case.
-
-    Examples
-    --------
-    >>> is_stored("X.npy"), is_stored("X.zarr.zip"), is_stored("X.csv"), is_stored("X.parquet")
-    (True, True, False, False)
-    """
-    if file.lower().rstrip("/").endswith(SUFFIXES):
-        return True
-    if Path(file).is_dir():
-        from featly.io.stores.zarr import is_zarr_folder
-
-        return is_zarr_folder(Path(file))
-    return False
 
 
 def parse_memory_limit(text: str | None) -> int | None:
@@ -149,7 +131,8 @@ def scan_file(
     """
     options = {"dataset": dataset, "layer": layer, "without": without}
     if target is not None and target_file is None:
-        if file.lower().endswith(".npy"):
+        kind = format_of_name(file)
+        if kind in scannable() and "target" not in _options_of(file):
             raise DataError(
                 f"{file!r} is a matrix without names, so it has no column {target!r}: name a file "
                 "with the class of every row by --target-file"
@@ -169,11 +152,17 @@ def scan_file(
         raise
 
 
+def _options_of(file: str) -> tuple[str, ...]:
+    """Return the parameters of ``scan`` for a file."""
+    kind = format_of_name(file) or format_of_folder(file)
+    return FORMATS[kind].store_options if kind is not None else ()
+
+
 def _scan(file: str, limit: int | None, options: dict[str, Any]) -> StoredTable:
     from featly.problem.scan import NotByColumnsError, scan
 
     set_options = {name: value for name, value in options.items() if value}
-    if limit is not None and file.lower().endswith((".h5", ".hdf5", ".h5ad")):
+    if limit is not None and "memory_limit" in _options_of(file):
         # only a matrix that is sparse by rows is transposed, which takes memory
         with suppress(UnusedLimitError):
             return scan(file, memory_limit=limit, **set_options)
@@ -186,10 +175,8 @@ def _scan(file: str, limit: int | None, options: dict[str, Any]) -> StoredTable:
 def no_target_error(table: StoredFile) -> DataError:
     """Return the error for a table without a target, with the options that give one."""
     offered = list(getattr(table.X, "_target_names", list)())
-    if table.format == "bed":
-        offered = ["phenotype", "sex"]
     remedy = "name a file with the class of every row by --target-file"
-    if table.format == "parquet":
+    if "without" in FORMATS[table.format].store_options:  # any column may be the target
         remedy = "say --target with the name of a column"
     elif offered:
         ellipsis = ", ..." if len(offered) > SHOWN else ""

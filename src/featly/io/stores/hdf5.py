@@ -145,13 +145,13 @@ class Hdf5Table(StoredTable):
                 self._file, offset, self.shape, dataset.dtype, feature_major=False
             )
             self.nbytes = self._values.nbytes
-            self._values.warn(label, stacklevel=6)
+            self._values.warn(label)
             return
         self._dataset = dataset
         self.nbytes = int(dataset.id.get_storage_size()) or dataset.nbytes
         chunks = dataset.chunks or self.shape
         self._bands = Bands(self.shape, chunks[1], self.dtype)
-        self._bands.warn(label, chunks, stacklevel=6)
+        self._bands.warn(label, chunks)
         self.alignment: int = self._bands.width
         self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
 

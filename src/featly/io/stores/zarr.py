@@ -125,7 +125,7 @@ class ZarrTable(StoredTable):
         # a shard is a file of many chunks, each of which can be read alone
         chunks = int(array.chunks[0]), int(array.chunks[1])
         self._bands = Bands(self.shape, chunks[1], self.dtype)
-        self._bands.warn(label, chunks, stacklevel=5)
+        self._bands.warn(label, chunks)
         self.alignment: int = self._bands.width
         self.held_bytes: int = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
         self._chunks = None
