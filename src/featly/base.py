@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from featly.basics.caller import warn_user
 from featly.basics.errors import (
+    Column,
     ConvergenceWarning,
     DataError,
     NoEvidenceWarning,
@@ -363,9 +364,11 @@ class _Selector(SelectorMixin, BaseEstimator):
             column = columns.names[int(np.flatnonzero(columns.kinds == code)[0])]
             suggestions = suggest(methods_that(kind=kind, target=target))
             raise DataError(
-                f"column {column!r} is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
+                "column ",
+                Column(column),
+                f" is {kind}, {name} takes {' and '.join(self._kinds)} columns: "
                 "leave it out, declare it continuous or ordinal in the schema if its values have "
-                f"an order, or use a method that takes it: {suggestions}"
+                f"an order, or use a method that takes it: {suggestions}",
             )
 
     # ---- evidence ---------------------------------------------------------------------------

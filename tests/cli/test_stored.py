@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from featly import FTest
+from featly.basics.errors import Setting
 from featly.cli.outcome import MANY
 from featly.registry import METHODS
 from tests.cli.reading import cells
@@ -313,7 +314,9 @@ def test_a_device_that_is_not_there(mistake, table, monkeypatch):
     from featly.core.runtime import device_cuda
 
     monkeypatch.setattr(
-        device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
+        device_cuda,
+        "_unavailable_reason",
+        lambda: ("no CUDA device is there: give ", Setting("device", "cpu")),
     )
     arguments = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--device", "cuda")
     assert mistake(*arguments) == "no CUDA device is there: give --device cpu"
@@ -323,7 +326,9 @@ def test_a_device_that_a_method_has_no_use_for(mistake, featly, table, monkeypat
     from featly.core.runtime import device_cuda
 
     monkeypatch.setattr(
-        device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
+        device_cuda,
+        "_unavailable_reason",
+        lambda: ("no CUDA device is there: give ", Setting("device", "cpu")),
     )
     monkeypatch.setattr(device_cuda, "xp", lambda: None)
     common = ("rank", table / "X.npy", "--target-file", table / "y.npy", "--method", "consistency")

@@ -483,7 +483,10 @@ def test_order_is_by_score_then_by_tie_break(pairs):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"continuous": "t"}, r"continuous='t': give 'auto', 'welch', 'student', 'f' or 'kruskal-w"),
+        (
+            {"continuous": "t"},
+            r"continuous='t': give 'auto', 'welch', 'student', 'f' or 'kruskal-w",
+        ),
         ({"ordinal": None}, r"ordinal=None: give 'auto', 'welch'"),
         ({"categorical": "exact"}, r"categorical='exact': give 'fisher' or 'chi2'"),
         ({"n_draws": 0}, r"n_draws=0: give a whole number from 1"),

@@ -179,7 +179,7 @@ def test_too_little_memory_says_how_much_there_is():
 
 def test_no_cupy_and_no_device_say_what_to_do(monkeypatch):
     for reason in ("device='cuda' needs CuPy: pip install 'featly[gpu]'", "no CUDA device"):
-        monkeypatch.setattr(device_cuda, "_unavailable_reason", lambda reason=reason: reason)
+        monkeypatch.setattr(device_cuda, "_unavailable_reason", lambda reason=reason: (reason,))
         assert not device_cuda.is_available()
         with pytest.raises(DeviceError, match=reason.split(":")[0]):
             device_cuda.xp()

@@ -113,7 +113,8 @@ CASES = {
     "another format": (
         "a,b\n1,2\n",
         {"format": "excel"},
-        "there is no format 'excel': there are csv, tsv, parquet, arff, libsvm, matlab, records",
+        "there is no format 'excel': there are csv, tsv, parquet, arrow, arff, libsvm, matlab, "
+        "records",
     ),
     "an encoding": (
         "a,b\n1,2\n",
@@ -156,7 +157,18 @@ CASES = {
         {},
         "'/a.csv' is an HDF5 file: save the table as parquet or CSV",
     ),
-    "Arrow": (b"ARROW1\0\0" + bytes(50), {}, "'/a.csv' is an Arrow file: save it as parquet"),
+    "an old Feather file": (
+        b"FEA1" + bytes(50),
+        {},
+        "'/a.csv' is a Feather file of version 1, which is no Arrow file yet: read it with "
+        "pyarrow.feather.read_table, and write it again",
+    ),
+    "a stream of Arrow": (
+        b"\xff\xff\xff\xff\x10\1\0\0" + bytes(50),
+        {},
+        "'/a.csv' is a stream of Arrow messages, of which no column can be read alone: make a file "
+        "of it with polars.read_ipc_stream(...).write_ipc(...)",
+    ),
     "R": (
         b"RDX3\nX\n\0\0\0\3",
         {},
@@ -165,7 +177,7 @@ CASES = {
     "NumPy": (
         b"\x93NUMPY\1\0" + bytes(50),
         {},
-        "'/a.csv' is a NumPy file: load it with numpy and pass the array to a method",
+        "'/a.csv' is a NumPy array: load it with numpy and pass the array to a method",
     ),
     "cut gzip": (
         gzip.compress(b"a,b\n1,2\n" * 1000)[:-12],

@@ -108,7 +108,7 @@ def test_columns_saved_from_arff(tmp_path):
     table = read(tmp_path, text + "1,0.5,x\n?,?,y\n3,2,x\n", name="a.arff")
     table.save_columns(["a", "b"], tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text() == "a,b,c\n1,0.5,x\n,,y\n3,2.0,x\n"
-    with pytest.raises(DataError, match=r"give it one of \.csv, \.tsv, \.parquet$"):
+    with pytest.raises(DataError, match=r"give it one of \.csv, \.tsv, \.parquet, \.arrow$"):
         table.save_columns(["a"], tmp_path / "b.json")
 
 

@@ -249,9 +249,9 @@ def test_endings():
     for name in ("a.xlsx", "a", "a.gz", ".csv"):
         with pytest.raises(DataError) as caught:
             check_ending(name)
-        advice = "give it one of .csv, .tsv, .parquet, .json"
+        advice = "give it one of .csv, .tsv, .parquet, .arrow, .json"
         assert str(caught.value) == f"{name!r}: the ending says how to write the file; {advice}"
-    with pytest.raises(DataError, match=r"one of .csv, .tsv, .parquet$"):
+    with pytest.raises(DataError, match=r"one of .csv, .tsv, .parquet, .arrow$"):
         check_ending("a.xml", json=False)
 
 

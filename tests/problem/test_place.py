@@ -33,7 +33,7 @@ def table(n=20, p=12):
 @pytest.fixture
 def _without_device(monkeypatch):
     monkeypatch.setattr(
-        device_cuda, "_unavailable_reason", lambda: "no CUDA device is there: give device='cpu'"
+        device_cuda, "_unavailable_reason", lambda: ("no CUDA device is there: give device='cpu'",)
     )
 
 

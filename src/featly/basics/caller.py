@@ -10,8 +10,15 @@ __all__ = ["warn_user"]
 PACKAGE = f"{Path(__file__).resolve().parents[1]}{os.sep}"
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn, and point at the first line outside featly that led here.
+
+    Parameters
+    ----------
+    message : str or Warning
+        A warning itself, if its message has fields.
+    category : type, optional
+        Of a message that is text.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from typing import get_type_hints as resolve_types
 
 import numpy as np
 
-from featly.basics.errors import ParameterError
+from featly.basics.errors import ParameterError, Setting
 
 __all__ = [
     "FLAG",
@@ -289,9 +289,7 @@ def check_value(name: str, value: Any, *rules: Rule, optional: bool = False) -> 
     featly.ParameterError: size=0: give a whole number from 1, 'half', or None
     """
     if not _accepts(value, rules, optional):
-        shown = " ".join(repr(value).split())  # one line, whatever it is
-        shown = shown if len(shown) <= 200 else f"{shown[:200]}..."
-        raise ParameterError(f"{name}={shown}: {_advise(value, rules, optional)}")
+        raise ParameterError(Setting(name, value), f": {_advise(value, rules, optional)}")
 
 
 def _accepts(value: Any, rules: tuple[Rule, ...], optional: bool) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from featly.basics.errors import ParameterError
+from featly.basics.errors import ParameterError, Setting
 from featly.basics.params import InstanceOf, Number, OneOf, Rule, check_value
 
 __all__ = [
@@ -70,7 +70,9 @@ def read_resources(method: Any) -> Resources:
     if cache is not None:
         cache = Path(cache)
         if cache.exists() and not cache.is_dir():
-            raise ParameterError(f"cache={str(cache)!r} is a file: give the path of a folder")
+            raise ParameterError(
+                Setting("cache", str(cache)), " is a file: give the path of a folder"
+            )
     return Resources(device, None if limit is None else parse_bytes(limit), cache)
 
 

@@ -11,6 +11,7 @@ from featly.basics.typing import FloatArray, IntArray
 from featly.cli import method as cli_method
 from featly.cli.load import LoadedData
 from featly.cli.printing import is_error_terminal, say
+from featly.io.write import check_ending
 
 __all__ = ["Change", "compare_without_prior", "favoured_rows"]
 
@@ -111,9 +112,7 @@ def compare_without_prior(
     uses_prior = "prior" in ranker._uses and hasattr(ranker, "ranking_")
     if not uses_prior or prior is None or prior.min() == prior.max():
         return Change()
-    writes_json = options["json"] or any(
-        path and path.endswith((".json", ".json.gz")) for path in files
-    )
+    writes_json = options["json"] or any(path and check_ending(path) == "json" for path in files)
     if options["quiet"] and not writes_json:
         return Change()
     if seconds > PATIENCE and not writes_json:

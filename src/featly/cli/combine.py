@@ -1,15 +1,17 @@
 """``featly combine``: one ranking from the rankings in several files."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from featly.cli.errors import make_command
-from featly.cli.options import Jobs, Json, Quiet
+from featly.cli.options import RESULTS, Jobs, Json, Quiet
+
+if TYPE_CHECKING:
+    from featly.basics.errors import Field
 
 __all__ = ["combine"]
 
@@ -64,7 +66,7 @@ def combine(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Save the whole ranking: .csv, .json, .parquet."),
+        typer.Option("--output", "-o", help=f"Save the whole ranking: {RESULTS}."),
     ] = None,
     json: Json = False,
     jobs: Jobs = None,
@@ -103,7 +105,7 @@ def combine(
             verbose=not quiet and is_error_terminal(),
         )
     except ParameterError as problem:
-        raise ParameterError(_name_features(str(problem), lists.names)) from None
+        raise problem.replace_fields(lists.name_feature) from None
     columns = _columns(lists, combined)
     size, n_lists = lists.positions.shape
     document = {
@@ -151,6 +153,12 @@ class _Lists:
     positions: Any
     names: list[str]
     labels: list[str]
+
+    def name_feature(self, field: "Field") -> "Field":
+        """Return a feature under its name in the files; other fields of a message unchanged."""
+        from featly.basics.errors import Column, Feature
+
+        return Column(self.names[field.position]) if isinstance(field, Feature) else field
 
     @property
     def n_missing(self) -> list[int]:
@@ -235,8 +243,9 @@ def _read_positions(file: str) -> dict[str, float]:
 
 def _labels(files: Sequence[str]) -> list[str]:
     """Return the names of the files without folders, or whole paths if those are ambiguous."""
-    short = [re.sub(r"\.(csv|tsv|tab|txt|json|parquet|pq)(\.gz)?$", "", Path(file).name)
-             for file in files]  # fmt: skip
+    from featly.table.formats import strip_ending
+
+    short = [strip_ending(Path(file).name) for file in files]
     is_ambiguous = len(set(short)) < len(short) or {"rank", "feature", "score", "p_value"} & {
         *short
     }
@@ -280,8 +289,3 @@ def _summary_lines(lists: _Lists, ties: int, unlisted: str) -> list[str]:
     if ties:
         lines.append(f"{ties:,} features share their score with another; the tie rule orders them")
     return lines
-
-
-def _name_features(text: str, names: list[str]) -> str:
-    """Replace numbers of features in a message by their names."""
-    return re.sub(r"\bfeature (\d+)", lambda match: repr(names[int(match[1])]), text)

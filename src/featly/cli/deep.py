@@ -152,8 +152,8 @@ def _parts(
     column_names = [str(name) for name in data.names]
     if not is_frame(data.X) or split not in column_names:
         known = column_names if is_frame(data.X) else []
-        problem = describe_unknown_column(split, known, data.table.source)
-        raise DataError(f"--split-column {split!r} {problem}")
+        reason = describe_unknown_column(split, known, data.table.source)
+        raise DataError(f"--split-column {split!r} {reason}")
     texts = np.array(
         [_name_part(split, label) for label in data.X[:, column_names.index(split)].to_list()]
     )
@@ -239,7 +239,7 @@ def _shifts(
                 own_columns, other_columns, schema=schema, random_state=seed, n_jobs=n_jobs
             )
         except DataError as problem:
-            raise DataError(f"--against {against.table.source}: {problem}") from None
+            raise problem.preceded_by(f"--against {against.table.source}: ") from None
         result = replace(result, names=[str(data.names[j]) for j in positions])
         shifts.append(("against", result, pair_names))
         if target is not None and against.y is not None:

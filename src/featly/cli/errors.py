@@ -53,11 +53,16 @@ def make_command(
 
 def _run(command: Callable[..., None], options: dict[str, Any], stop_message: str) -> None:
     """Run a command; print its errors and warnings, and end with the exit code."""
+    from featly.basics.errors import DataError, Message, Text
     from featly.cli.printing import say, silence_broken_pipe
+    from featly.cli.words import OptionWords
+
+    def in_words(message: Any) -> str:
+        return message.say(OptionWords(options)) if isinstance(message, Message) else str(message)
 
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         if not options.get("quiet"):
-            say(f"note: {message}", "yellow")
+            say(f"note: {in_words(message)}", "yellow")
 
     try:
         with warnings.catch_warnings():
@@ -76,8 +81,7 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
     except MemoryError:
         say(
             "featly: there is not enough memory for this table: use fewer columns or rows, or a "
-            "machine with more. A .npy, .zarr, .h5 or .bed file is read by blocks of columns, and "
-            "so is .parquet with --memory-limit"
+            f"machine with more. {_describe_blocks()}"
         )
         raise typer.Exit(MISTAKE) from None
     except Exception as problem:
@@ -85,9 +89,10 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
             raise
         if _is_mistake(problem):
             if isinstance(problem, OSError) and problem.errno is not None:
-                location = problem.filename or "standard output"
-                problem = OSError(f"{location} cannot be used: {problem.strerror}")
-            say(f"featly: {problem}", "red")
+                location, reason = problem.filename or "standard output", problem.strerror
+                is_ours = isinstance(reason, Text)
+                problem = DataError(*([] if is_ours else [f"{location} cannot be used: "]), reason)
+            say(f"featly: {in_words(problem)}", "red")
             raise typer.Exit(MISTAKE) from None
         say(
             f"featly: this is a fault of featly's ({type(problem).__name__}: {problem}). "
@@ -95,6 +100,18 @@ def _run(command: Callable[..., None], options: dict[str, Any], stop_message: st
             "red",
         )
         raise typer.Exit(OWN_FAULT) from None
+
+
+def _describe_blocks() -> str:
+    """Return a sentence on the files that are read by blocks of columns."""
+    from featly.table.formats import always_stored, describe_endings, scannable
+
+    always = always_stored()
+    limited = [name for name in scannable() if name not in always]
+    return (
+        f"Files that end in {describe_endings(always, usual=True)} are read by blocks of columns, "
+        f"and {describe_endings(limited, usual=True)} with --memory-limit"
+    )
 
 
 def _shown_warnings() -> tuple[type[Warning], ...]:

@@ -13,12 +13,14 @@ from featly import __version__
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.typing import AnyArray, IntArray
 from featly.cli.printing import amount, is_error_terminal, say
-from featly.cli.stored import StoredFile, is_stored, no_target_error, scan_file
+from featly.cli.stored import StoredFile, no_target_error, scan_file
 from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.schema_files import read_ranking, read_schema_file, read_weights
 from featly.io.stores import StoredTable
 from featly.io.stores.rows import RowSubset
 from featly.problem.target import infer_kind
+from featly.table.formats import FORMATS, format_of_name, is_always_stored
+from featly.table.frames import DefaultNames
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
@@ -102,6 +104,19 @@ class LoadedData:
 
     def __exit__(self, *_: object) -> None:
         self.table.close()
+
+    @property
+    def own_names(self) -> list[str] | None:
+        """Names of the columns, if the file has some for a matrix that has none."""
+        names = self.names
+        return names if scipy.sparse.issparse(self.X) and isinstance(names, list) else None
+
+    def name_in_file(self, name: str) -> str:
+        """Return a column's name in the file, where a method calls it x0, x1, ..."""
+        if self.own_names is None:
+            return name
+        position = DefaultNames(len(self.own_names)).position(name)
+        return name if position is None else self.own_names[position]
 
     @property
     def target(self) -> str | None:
@@ -224,7 +239,7 @@ def load(
     drop = [*_split_names(request.drop), *parts.pop("drop", [])]
     target = request.target if request.target is not None else parts.pop("target", None)
     parts.pop("target", None)
-    if request.memory_limit is not None or is_stored(request.file):
+    if request.memory_limit is not None or is_always_stored(request.file):
         return _load_stored(request, target, drop, parts, transfer, need_target, by_blocks)
     for option in ("target_file", "dataset", "layer"):
         if getattr(request, option) is not None:
@@ -271,11 +286,11 @@ def _load_stored(
             ".csv or .parquet file"
         )
     file = request.file
-    is_parquet = file.lower().endswith((".parquet", ".pq"))
+    kind = format_of_name(file)
     unused: dict[str, Any] = {"--fill": request.fill, "--n-features": request.n_features}
-    if request.format not in (None, "parquet") or (request.format and not is_parquet):
+    if request.format is not None and (request.format != kind or is_always_stored(file)):
         unused["--format"] = request.format
-    if not is_parquet:
+    if kind is None or "without" not in FORMATS[kind].store_options:
         unused["--drop"] = drop
     text_format = {name: getattr(request, name) for name in ("separator", "encoding", "header")}
     text_format["missing"] = _split_names(request.missing)
@@ -448,7 +463,7 @@ class _Transfer:
                 self.ranking, self.top, self.weight, columns=column_names
             ).prior
         except SchemaError as problem:
-            raise SchemaError(f"--prior-from {self.file!r}: {problem}") from None
+            raise problem.preceded_by(f"--prior-from {self.file!r}: ") from None
         first = sum(name in everywhere for name in prior)
         noun = "column is" if len(prior) == 1 else "columns are"
         notes.append(

@@ -17,6 +17,8 @@ from featly.cli.combine import combine
 from featly.cli.errors import MISTAKE, OWN_FAULT, make_command
 from featly.cli.evaluate import evaluate, study
 from featly.cli.options import (
+    RESULTS,
+    TABLES,
     Cache,
     Dataset,
     Device,
@@ -198,7 +200,7 @@ def rank(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Save the whole ranking: .csv, .json, .parquet."),
+        typer.Option("--output", "-o", help=f"Save the whole ranking: {RESULTS}."),
     ] = None,
     json: Json = False,
     settings: Settings = None,
@@ -280,11 +282,11 @@ def select(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="The reduced table: .csv, .tsv, .parquet. Left out: "
+        typer.Option("--output", "-o", help=f"The reduced table: {TABLES}. Left out: "
                      "CSV on standard output."),
     ] = None,
     ranking: Annotated[
-        str | None, typer.Option("--ranking", help="Save the ranking, too: .csv, .json, .parquet.")
+        str | None, typer.Option("--ranking", help=f"Save the ranking, too: {RESULTS}.")
     ] = None,
     method: MethodName = None,
     json: Json = False,
@@ -504,8 +506,8 @@ def _load_second_table(options: dict[str, Any]) -> "LoadedData":
     second_options = options | {"file": options["against"]}
     try:
         return load_data(second_options, need_target=False)
-    except DataError as problem:
-        if options["target"] is None or not str(problem).startswith("target "):
+    except DataError:
+        if options["target"] is None:
             raise
         return load_data(second_options | {"target": None}, need_target=False)
 

@@ -3,17 +3,15 @@
 import ast
 import difflib
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from featly.basics.errors import DataError, DeviceError, ParameterError
+from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CONTINUOUS, KINDS
 from featly.basics.params import check_parameters, parameters_of
 from featly.basics.resources import DEVICES
@@ -21,7 +19,7 @@ from featly.cli.load import LoadedData
 from featly.cli.printing import amount, is_error_terminal, say
 from featly.cli.progress import choose_watcher, describe_stop
 from featly.cli.stored import parse_memory_limit
-from featly.cli.wording import reword_parameters
+from featly.cli.words import in_words_of_the_file
 from featly.io.stores import StoredTable
 from featly.registry import METHODS, method_class, methods_that, suggest
 from featly.table.frames import is_frame, open_table
@@ -42,7 +40,6 @@ __all__ = [
     "method_name",
     "parse_settings",
     "resource_parameters",
-    "reword_for_file",
 ]
 
 AUTO = "auto"  # as a method: the advised one
@@ -185,10 +182,7 @@ def _requested_resources(options: Mapping[str, Any]) -> dict[str, Any]:
     if device == "cuda":
         from featly.core.runtime.device_cuda import xp
 
-        try:
-            xp()
-        except DeviceError as problem:
-            raise DeviceError(reword_parameters(str(problem))) from None
+        xp()  # raises DeviceError
     return {"device": device, "memory_limit": options.get("memory_limit"), "cache": cache}
 
 
@@ -334,19 +328,16 @@ def advise_on_table(
     """Return advice for a table, with warnings and errors in the names of the file."""
     from featly.study import advise
 
-    try:
-        advice = advise(
+    with in_words_of_the_file(data):
+        return advise(
             data.X,
             data.y,
             schema=data.schema,
             row_groups=row_groups,
+            names=data.own_names,
             random_state=seed,
             n_jobs=n_jobs,
         )
-    except DataError as problem:
-        raise type(problem)(reword_for_file(str(problem), data)) from None
-    warnings = tuple(_replace_positions(text, data) for text in advice.warnings)
-    return replace(advice, warnings=warnings)
 
 
 def _is_auto(options: Mapping[str, Any]) -> bool:
@@ -465,37 +456,7 @@ def fit(
         parameters["verbose"] = verbose
     method = cls(**parameters)
     try:
-        return method.fit(data.X, data.y)
-    except DataError as problem:
-        message = reword_for_file(str(problem), data)
-        if "memory_limit" not in known:
-            message = message.replace("Give a larger --memory-limit, or a method", "Use a method")
-        raise type(problem)(message) from None
-    except (DeviceError, ParameterError) as problem:
-        raise type(problem)(reword_parameters(str(problem))) from None
+        with in_words_of_the_file(data):
+            return method.fit(data.X, data.y)
     except KeyboardInterrupt:
         raise Stopped(method) from None
-
-
-def reword_for_file(message: str, data: LoadedData) -> str:
-    """Reword a message by the names and rows of the file instead of the matrix."""
-    if message.startswith("y "):
-        message = f"target {data.target!r} {message[2:]}"
-
-    def count_from_one(match: re.Match[str]) -> str:
-        row = int(match[1])
-        return f"in row {1 + (row if data.rows is None else int(data.rows[row]))} of the data"
-
-    message = re.sub(r"in row (\d+)", count_from_one, message)  # people count rows from 1
-    message = reword_parameters(message)
-    message = re.sub(r"PairwiseRanker\(\w+\(\)\)", "--set multiclass=ovo", message)
-    return f"{data.table.source}: {_replace_positions(message, data)}"
-
-
-def _replace_positions(message: str, data: LoadedData) -> str:
-    """Replace positions of a sparse matrix in a message by the names of its file."""
-    if scipy.sparse.issparse(data.X) and isinstance(data.names, list):
-        for position in {int(digits) for digits in re.findall(r"'x(\d+)'", message)}:
-            if position < len(data.names):
-                message = message.replace(f"'x{position}'", repr(data.names[position]))
-    return message

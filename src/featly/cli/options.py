@@ -5,8 +5,19 @@ from typing import Annotated
 import typer
 
 from featly.registry import METHODS
+from featly.table.formats import (
+    always_stored,
+    describe_endings,
+    readable,
+    scannable,
+    taking,
+    writable,
+)
 
 __all__ = [
+    "FORMAT_NAMES",
+    "RESULTS",
+    "TABLES",
     "Cache",
     "Dataset",
     "Device",
@@ -54,7 +65,12 @@ def complete_method_or_auto(incomplete: str) -> list[tuple[str, str]]:
 
 # ---- options, the same on every command ----------------------------------------------------------
 _COLUMNS, _READING = "What you know about the columns", "How the file is read"
-_LARGE = "Large tables, which stay on disk (.npy, .parquet, .zarr, .h5, .h5ad, .bed)"
+_LARGE = f"Large tables, which stay on disk ({describe_endings(scannable(), usual=True)})"
+_LIMITED = describe_endings((n for n in scannable() if n not in always_stored()), usual=True)
+_WITH_MATRICES = describe_endings(taking("dataset"), usual=True)
+FORMAT_NAMES = ", ".join(readable())
+RESULTS = describe_endings(writable(), usual=True)  # what --output writes
+TABLES = describe_endings((name for name in writable() if name != "json"), usual=True)
 
 File = Annotated[str, typer.Argument(help="The table; - is standard input.", metavar="FILE")]
 Target = Annotated[
@@ -69,7 +85,7 @@ TargetFile = Annotated[
 MemoryLimit = Annotated[
     str | None,
     typer.Option(help="Memory for the table, such as 2GB or 500MB; a quarter of what is free "
-                 "otherwise. With it, .parquet is read by blocks of columns, too.",
+                 f"otherwise. With it, {_LIMITED} are read by blocks of columns, too.",
                  metavar="SIZE", rich_help_panel=_LARGE),
 ]  # fmt: skip
 Device = Annotated[
@@ -84,7 +100,7 @@ Cache = Annotated[
 ]  # fmt: skip
 Dataset = Annotated[
     str | None,
-    typer.Option(help="Which matrix of a .h5 file or .zarr store.", metavar="PATH",
+    typer.Option(help=f"Which matrix of a {_WITH_MATRICES} file.", metavar="PATH",
                  rich_help_panel=_LARGE),
 ]  # fmt: skip
 Layer = Annotated[
@@ -183,7 +199,7 @@ Missing = Annotated[
 ]  # fmt: skip
 Format = Annotated[
     str | None,
-    typer.Option(help="csv, tsv, parquet, arff, libsvm, matlab or records; guessed from the file.",
+    typer.Option(help=f"{FORMAT_NAMES}; guessed from the file.",
                  rich_help_panel=_READING),
 ]  # fmt: skip
 Separator = Annotated[

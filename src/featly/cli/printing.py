@@ -130,11 +130,11 @@ def check_output(path: str | None, *, json: bool = True) -> None:
 def save_result(
     path: str, make_document: Callable[[], Any], make_frame: Callable[[], "pl.DataFrame"]
 ) -> None:
-    """Write a whole document as JSON, or its frame as CSV, TSV or parquet, by the ending."""
+    """Write a whole document as JSON, or its frame, by the ending."""
     from featly.basics.atomic_file import whole_file
     from featly.io.write import check_ending, write_frame
 
-    if check_ending(path) == ".json":
+    if check_ending(path) == "json":
         with whole_file(path) as out:
             out.write(as_json(make_document()).encode())
     else:

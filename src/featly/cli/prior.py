@@ -9,6 +9,7 @@ import typer
 from featly.cli.errors import make_command
 from featly.cli.evaluate import _PROTOCOL, Processes
 from featly.cli.options import (
+    RESULTS,
     File,
     Json,
     MethodName,
@@ -63,7 +64,7 @@ def prior_changes(
     output: Annotated[
         str | None,
         typer.Option("--output", "-o",
-                     help="Save the ranks with and without: .csv, .json, .parquet."),
+                     help=f"Save the ranks with and without: {RESULTS}."),
     ] = None,
     json: Json = False,
     settings: Settings = None,
@@ -137,9 +138,10 @@ def _make_method(name: str, options: Mapping[str, Any]) -> Any:
 # ---- the report ----------------------------------------------------------------------------------
 def _report_prior(data: "LoadedData", options: Mapping[str, Any]) -> tuple["PriorReport", str]:
     """Return the report on a prior, and the name of the method."""
-    from featly.basics.errors import DataError, ParameterError
-    from featly.cli.method import choose_method, method_name, reword_for_file
+    from featly.basics.errors import ParameterError
+    from featly.cli.method import choose_method, method_name
     from featly.cli.printing import is_error_terminal, say
+    from featly.cli.words import in_words_of_the_file
     from featly.study import prior_report
 
     if not data.schema.prior:
@@ -155,7 +157,7 @@ def _report_prior(data: "LoadedData", options: Mapping[str, Any]) -> tuple["Prio
         name = choose_method(data, fill=fill)
         if loud:
             say(f"method: {name} (--method chooses another)", "dim")
-    try:
+    with in_words_of_the_file(data):
         report = prior_report(
             _make_method(name, options),
             data.X,
@@ -171,8 +173,6 @@ def _report_prior(data: "LoadedData", options: Mapping[str, Any]) -> tuple["Prio
             n_jobs=options["jobs"],
             verbose=loud and is_error_terminal(),
         )
-    except DataError as problem:
-        raise type(problem)(reword_for_file(str(problem), data)) from None
     if not hasattr(data.X, "columns"):  # a matrix has no names, but its file has
         report = replace(report, names=[str(name) for name in data.names])
     return report, name

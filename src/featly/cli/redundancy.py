@@ -1,6 +1,5 @@
 """``featly redundancy``: columns of a table that have much in common, among all pairs."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +8,7 @@ import typer
 
 from featly.cli.errors import make_command
 from featly.cli.options import (
+    RESULTS,
     Dataset,
     Device,
     File,
@@ -36,7 +36,6 @@ UNUSED = (
     "target_kind", "keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off",
     "fill",
 )  # fmt: skip
-_OPTION = r"\b(threshold|neighbours|measure|discretizer|max_pairs|n_jobs)="
 
 
 def complete_measure(incomplete: str) -> list[str]:
@@ -77,7 +76,7 @@ def redundant_columns(
     output: Annotated[
         str | None,
         typer.Option("--output", "-o",
-                     help="Save all pairs, neighbours or groups: .csv, .json, .parquet."),
+                     help=f"Save all pairs, neighbours or groups: {RESULTS}."),
     ] = None,
     max_pairs: Annotated[
         int, typer.Option(help="More pairs than this are an error.", min=1, metavar="COUNT")
@@ -149,9 +148,9 @@ def _check_options(options: dict[str, Any]) -> None:
 
 def _drop_memory_limit(options: dict[str, Any]) -> dict[str, Any]:
     """Drop the memory limit for a file that is read whole: it limits the comparison only."""
-    from featly.cli.stored import is_stored
+    from featly.table.formats import can_be_stored
 
-    by_blocks = is_stored(options["file"]) or options["file"].lower().endswith((".parquet", ".pq"))
+    by_blocks = can_be_stored(options["file"])
     return options if by_blocks else options | {"memory_limit": None}
 
 
@@ -195,17 +194,15 @@ def _take_comparable(data: "LoadedData", options: dict[str, Any]) -> "LoadedData
 
 def _compare(data: "LoadedData", options: dict[str, Any]) -> Any:
     """Return the redundancy of the columns, under the names of the file."""
-    from featly.basics.errors import DataError, DeviceError, ParameterError
-    from featly.cli.method import reword_for_file
     from featly.cli.printing import is_error_terminal
-    from featly.cli.wording import reword_parameters
+    from featly.cli.words import in_words_of_the_file
     from featly.diagnostics.redundancy import redundancy
 
     measure, count = options["measure"] or "pearson", options["neighbours"]
     threshold = options["threshold"] or THRESHOLD
     rows, width = data.X.shape
     is_long = float(rows) * width**2 > LONG
-    try:
+    with in_words_of_the_file(data):
         result = redundancy(
             data.X,
             threshold=None if count is not None else threshold,
@@ -218,21 +215,7 @@ def _compare(data: "LoadedData", options: dict[str, Any]) -> Any:
             n_jobs=options["jobs"],
             verbose=is_long and not options["quiet"] and is_error_terminal(),
         )
-    except DataError as problem:
-        message = _reword_options(reword_for_file(str(problem), data))
-        raise type(problem)(message) from None
-    except (DeviceError, ParameterError) as problem:
-        message = _reword_options(reword_parameters(str(problem)))
-        raise type(problem)(message) from None
     return replace(result, names=[str(name) for name in data.names], library=None)
-
-
-def _reword_options(message: str) -> str:
-    """Reword a message about parameters as one about options."""
-    text = re.sub(_OPTION + r"'(\w+)'", r"\1=\2", message)
-    text = re.sub(_OPTION + r" ", r"\1=", text)
-    text = re.sub(_OPTION, lambda name: f"--{name[1].replace('_', '-')} ", text)
-    return text.replace("max_pairs", "--max-pairs").replace("--n-jobs", "--jobs")
 
 
 # ---- output --------------------------------------------------------------------------------------

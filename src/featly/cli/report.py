@@ -20,6 +20,8 @@ from featly.cli.evaluate import (
 )
 from featly.cli.options import (
     _READING,
+    FORMAT_NAMES,
+    RESULTS,
     File,
     Quiet,
     Target,
@@ -78,7 +80,7 @@ def report(
     ranking: Annotated[
         str | None,
         typer.Option("--ranking", rich_help_panel=_PAGE,
-                     help="Save the whole ranking, too: .csv, .json, .parquet."),
+                     help=f"Save the whole ranking, too: {RESULTS}."),
     ] = None,
     splits: Annotated[
         int | None,
@@ -123,8 +125,7 @@ def report(
     input_format: Annotated[
         str | None,
         typer.Option(rich_help_panel=_READING,
-                     help="csv, tsv, parquet, arff, libsvm, matlab or records; seen from the "
-                     "file."),
+                     help=f"{FORMAT_NAMES}; seen from the file."),
     ] = None,
     jobs: Processes = None,
     quiet: Quiet = False,

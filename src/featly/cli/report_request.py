@@ -3,12 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import scipy.sparse
-
 from featly.basics.atomic_file import check_writable
 from featly.basics.errors import DataError, ParameterError
 from featly.cli.load import LoadedData, Request, load
-from featly.cli.method import AUTO, advise_on_table, find_obstacles, reword_for_file
+from featly.cli.method import AUTO, advise_on_table, find_obstacles
 from featly.cli.printing import amount, check_output
 from featly.cli.studies import (
     check_study_options,
@@ -17,6 +15,7 @@ from featly.cli.studies import (
     parse_rule,
     parse_sizes,
 )
+from featly.cli.words import in_words_of_the_file
 from featly.registry import METHODS
 from featly.reports.build import report
 from featly.reports.pdf import find_browser, no_browser_error
@@ -66,7 +65,7 @@ def make_report(
         elif methods is not None:
             print_note(f"signature by {methods[0]}")
         name = str(data.table.source).strip("'").rpartition("/")[2]
-        try:
+        with in_words_of_the_file(data):
             result = report(
                 data.X,
                 data.y,
@@ -85,14 +84,12 @@ def make_report(
                 individuals=not options["no_individuals"],
                 n_shown=options["shown"],
                 title=options["title"],
-                names=data.names if scipy.sparse.issparse(data.X) else None,
+                names=data.own_names,
                 directory=options["keep_fits"],
                 random_state=options["seed"],
                 n_jobs=options["jobs"],
                 verbose=verbose,
             )
-        except DataError as problem:
-            raise type(problem)(reword_for_file(str(problem), data)) from None
         facts = result.facts
         facts["command"] = options["command"]
         facts["data"] |= {"file": name, "target": data.target, "notes": list(data.notes)}

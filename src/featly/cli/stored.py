@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,19 @@ import numpy as np
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.resources import free_memory, parse_bytes
 from featly.basics.typing import AnyArray
-from featly.cli.wording import reword_parameters
-from featly.io import TableFile, read_table
+from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.stores import StoredTable
+from featly.io.stores.base import UnusedLimitError
+from featly.table.formats import FORMATS, format_of_folder, format_of_name, scannable
 
 __all__ = [
     "StoredFile",
-    "is_stored",
     "no_target_error",
     "parse_memory_limit",
     "read_target_file",
     "scan_file",
 ]
 
-SUFFIXES = (".npy", ".bed", ".zarr", ".zarr.zip", ".h5", ".hdf5", ".h5ad")
 SHOWN = 8  # names in a message
 WRITTEN_BYTES = 40  # memory for a cell on its way into a file
 
@@ -57,7 +57,7 @@ class StoredFile:
             )
 
     def save_columns_at(self, positions: Sequence[int], path: str | os.PathLike[str]) -> None:
-        """Write some columns, and the target as the last one, to a CSV, TSV or parquet file."""
+        """Write some columns, and the target as the last one, to a file of any format."""
         import polars as pl
         from polars import selectors as cs
 
@@ -95,31 +95,9 @@ def _make_unique(names: list[str], target: str) -> list[str]:
     return unique_names
 
 
-def is_stored(file: str) -> bool:
-    """Return whether a file is read by blocks of columns in any case.
-
-    Examples
-    --------
-    >>> is_stored("X.npy"), is_stored("X.zarr.zip"), is_stored("X.csv"), is_stored("X.parquet")
-    (True, True, False, False)
-    """
-    if file.lower().rstrip("/").endswith(SUFFIXES):
-        return True
-    if Path(file).is_dir():
-        from featly.io.stores.zarr import is_zarr_folder
-
-        return is_zarr_folder(Path(file))
-    return False
-
-
 def parse_memory_limit(text: str | None) -> int | None:
     """Return the bytes that ``--memory-limit`` allows."""
-    if text is None:
-        return None
-    try:
-        return parse_bytes(text)
-    except ParameterError as problem:
-        raise ParameterError(reword_parameters(str(problem))) from None
+    return None if text is None else parse_bytes(text)
 
 
 def scan_file(
@@ -153,7 +131,8 @@ def scan_file(
     """
     options = {"dataset": dataset, "layer": layer, "without": without}
     if target is not None and target_file is None:
-        if file.lower().endswith(".npy"):
+        kind = format_of_name(file)
+        if kind in scannable() and "target" not in _options_of(file):
             raise DataError(
                 f"{file!r} is a matrix without names, so it has no column {target!r}: name a file "
                 "with the class of every row by --target-file"
@@ -173,33 +152,31 @@ def scan_file(
         raise
 
 
+def _options_of(file: str) -> tuple[str, ...]:
+    """Return the parameters of ``scan`` for a file."""
+    kind = format_of_name(file) or format_of_folder(file)
+    return FORMATS[kind].store_options if kind is not None else ()
+
+
 def _scan(file: str, limit: int | None, options: dict[str, Any]) -> StoredTable:
-    from featly.problem.scan import scan
+    from featly.problem.scan import NotByColumnsError, scan
 
     set_options = {name: value for name, value in options.items() if value}
+    if limit is not None and "memory_limit" in _options_of(file):
+        # only a matrix that is sparse by rows is transposed, which takes memory
+        with suppress(UnusedLimitError):
+            return scan(file, memory_limit=limit, **set_options)
     try:
-        if limit is not None and file.lower().endswith((".h5", ".hdf5", ".h5ad")):
-            try:
-                return scan(file, memory_limit=limit, **set_options)
-            except DataError as problem:
-                # only a matrix that is sparse by rows is transposed, which takes memory
-                if not str(problem).startswith("memory_limit is for"):
-                    raise
         return scan(file, **set_options)
-    except DataError as problem:
-        message = reword_parameters(str(problem))
-        if " cannot be read by columns: " in message:  # it is read so because of --memory-limit
-            message += ", or leave --memory-limit out"
-        raise type(problem)(message) from None
+    except NotByColumnsError as problem:  # it is to be, because of --memory-limit
+        raise problem.followed_by(", or leave --memory-limit out") from None
 
 
 def no_target_error(table: StoredFile) -> DataError:
     """Return the error for a table without a target, with the options that give one."""
     offered = list(getattr(table.X, "_target_names", list)())
-    if table.format == "bed":
-        offered = ["phenotype", "sex"]
     remedy = "name a file with the class of every row by --target-file"
-    if table.format == "parquet":
+    if "without" in FORMATS[table.format].store_options:  # any column may be the target
         remedy = "say --target with the name of a column"
     elif offered:
         ellipsis = ", ..." if len(offered) > SHOWN else ""
@@ -258,11 +235,16 @@ def _read_column(
 ) -> tuple[str, AnyArray]:
     try:
         return _target_column(read_table(file, target=target, **text_format))
-    except DataError as problem:
-        # if the file has one column only, that is the target
-        if target is None or "no column but the target" not in str(problem):
+    except DataError:
+        if target is None:
             raise
-        return _target_column(read_table(file, **text_format))
+        # if the file has one column only, that is the target
+        table = read_table(file, **text_format)
+        if table.y is not None or len(table.names) != 1:
+            table.close()
+            raise
+        ColumnFinder(table.names, table.source)(target, "target")  # raises for another name
+        return _target_column(table)
 
 
 def _target_column(table: TableFile) -> tuple[str, AnyArray]:

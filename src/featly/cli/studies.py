@@ -9,6 +9,7 @@ from featly.basics.errors import ParameterError
 from featly.cli import printing
 from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
+from featly.cli.words import in_words_of_the_file
 from featly.measures.scores import SCORE_METRICS
 from featly.measures.sizes import SIZE_RULES
 from featly.study import Advice, Dataset, Results, Study
@@ -56,14 +57,16 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
         loaded.require_classes("'featly evaluate'")
         loaded.check_column(options["row_groups"], "--row-groups")
         loaded.check_column(options["split_column"], "--split-column")
-        data = Dataset.of(
-            loaded.X,
-            loaded.y,
-            name=str(loaded.table.source).strip("'").rpartition("/")[2].partition(".")[0] or "data",
-            schema=loaded.schema,
-            row_groups=options["row_groups"],
-            official=options["split_column"],
-        )
+        name = str(loaded.table.source).strip("'").rpartition("/")[2].partition(".")[0]
+        with in_words_of_the_file(loaded):
+            data = Dataset.of(
+                loaded.X,
+                loaded.y,
+                name=name or "data",
+                schema=loaded.schema,
+                row_groups=options["row_groups"],
+                official=options["split_column"],
+            )
         if _is_auto(options):
             advice = advise_on_training_rows(data, options["seed"], options["split_column"])
             methods, fill = advice.methods(), fill or advice.fill

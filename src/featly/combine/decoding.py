@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError, Field, ParameterError, Row
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.params import Function, Number, OneOf, Rule, check_parameters, field
 from featly.basics.typing import AnyArray, FloatArray, IntArray
@@ -211,7 +211,8 @@ class DecodedClassifier(Threaded, ClassifierMixin, BaseEstimator):
             try:
                 return clone(self.estimator).fit(part, (side[rows] > 0).astype(np.int64))
             except DataError as error:
-                raise DataError(f"in the rows of {self.problems_[s]}: {error}") from None
+                in_table = error.replace_fields(lambda field: _row_of(field, rows))
+                raise in_table.preceded_by(f"in the rows of {self.problems_[s]}: ") from None
 
         self.estimators_: list[Any] = self._map_problems(learn)
         return self
@@ -368,3 +369,8 @@ def _has_shared_generator(estimator: Any) -> bool:
         if type(part).__name__ in ("SVC", "NuSVC") and getattr(part, "probability", False) is True:
             return True
     return False
+
+
+def _row_of(field: Field, rows: IntArray) -> Field:
+    """Return a row of a part as one of the whole table; other fields of a message unchanged."""
+    return Row(int(rows[field.position])) if isinstance(field, Row) else field

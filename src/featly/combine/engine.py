@@ -318,7 +318,7 @@ def _rank_each(
             except StoppedError:
                 raise KeyboardInterrupt from None
             except DataError as error:
-                raise DataError(f"{parts[j].label}: {error}") from None
+                raise error.preceded_by(f"{parts[j].label}: ") from None
             note_ranking(j, rankers[j], ranking)
             warnings[j] = ranking.warning
             if progress is not None:
@@ -464,7 +464,7 @@ def _rank_final(ranker: Any, problem: Problem, columns: IntArray) -> tuple[_Bloc
     except KeyboardInterrupt:
         return None, True
     except DataError as error:
-        raise DataError(f"the final: {error}") from None
+        raise error.preceded_by("the final: ") from None
     keep = np.flatnonzero(np.isin(columns, problem.preference.keep))
     return _Block(columns, ranking, _positions(ranking, keep, greedy=ranker._is_greedy())), stopped
 

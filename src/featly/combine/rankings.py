@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from featly.basics.errors import ParameterError
+from featly.basics.errors import Feature, ParameterError, Setting
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray, IntArray
 from featly.combine.lists import Lists, positions_of, read_lists
@@ -433,9 +433,15 @@ def _order_statistic_evidence(
     if (lists.counts != n_lists).any():
         other = int(np.flatnonzero(lists.counts != n_lists)[0])
         raise ParameterError(
-            f"'stuart' with unlisted='unknown' needs every feature in equally many lists, "
-            f"but feature 0 is in {n_lists} and feature {other} in {lists.counts[other]}: use "
-            "unlisted='last' or the rule 'robust-rank'"
+            "'stuart' with ",
+            Setting("unlisted", "unknown"),
+            " needs every feature in equally many lists, but ",
+            Feature(0),
+            f" is in {n_lists} and ",
+            Feature(other),
+            f" in {lists.counts[other]}: use ",
+            Setting("unlisted", "last"),
+            " or the rule 'robust-rank'",
         )
     _check_count(n_lists)
     evidence = round_scores(0.0 - log_joint(ranks[:, :n_lists], n_jobs) / math.log(10))

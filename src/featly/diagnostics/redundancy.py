@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from featly.basics.errors import DataError, ParameterError, SchemaWarning
+from featly.basics.errors import (
+    Column,
+    DataError,
+    Parameter,
+    ParameterError,
+    Row,
+    SchemaWarning,
+    Setting,
+)
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.progress import progress_bar
 from featly.basics.resources import DEVICES, Resources, format_bytes, free_memory, parse_bytes
@@ -162,8 +170,10 @@ def redundancy(
     resources = _resources(device, memory_limit)
     if columns is not None and resources.device == "cuda":
         raise ParameterError(
-            "device='cuda' is for all pairs, and some columns are compared on the CPU: leave out "
-            "device, or columns"
+            Setting("device", "cuda"),
+            " is for all pairs, and some columns are compared on the CPU: leave out ",
+            Parameter("device"),
+            ", or columns",
         )
     n_threads(n_jobs)  # raises ParameterError for a wrong value
     if columns is not None or resources.device == "cpu":
@@ -273,14 +283,16 @@ def _check_memory(wanted: _Request, p: int) -> None:
     needed, free = p * wanted.neighbours * BYTES_PER_NEIGHBOUR, free_memory()
     if needed > free // 2:
         raise ParameterError(
-            f"neighbours={wanted.neighbours}: lists of so many for {p} columns take "
-            f"{format_bytes(needed)}, and {format_bytes(free)} are free: give fewer, or a threshold"
+            Setting("neighbours", wanted.neighbours),
+            f": lists of so many for {p} columns take "
+            f"{format_bytes(needed)}, and {format_bytes(free)} are free: give fewer, or a ",
+            Parameter("threshold"),
         )
 
 
 def _resources(device: Any, memory_limit: Any) -> Resources:
     if not isinstance(device, str) or device not in DEVICES:
-        raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
+        raise ParameterError(Setting("device", device), ": give 'auto', 'cpu' or 'cuda'")
     return Resources(device, None if memory_limit is None else parse_bytes(memory_limit))
 
 
@@ -324,17 +336,22 @@ class _Table:
 
     def raise_not_finite(self, feature: int) -> None:
         """Raise DataError for a column that is not finite."""
-        name = self.names[feature]
+        column = Column(self.names[feature])
         values = self.problem.source.load(np.array([feature]))[0]
         rows = np.flatnonzero(np.isinf(values))
         if len(rows):
             raise DataError(
-                f"column {name!r} has an infinite value (inf) in row {rows[0]}: correct it, or "
-                "make it missing"
+                "column ",
+                column,
+                " has an infinite value (inf) in ",
+                Row(rows[0]),
+                ": correct it, or make it missing",
             )
         raise DataError(
-            f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
-            "squares overflow: divide the column by a large number"
+            "column ",
+            column,
+            f" has values as large as {np.nanmax(np.abs(values)):.3g}, whose squares overflow: "
+            "divide the column by a large number",
         )
 
 
@@ -390,9 +407,13 @@ def _check_columns(columns: Columns, measure: str) -> None:
     nominal = np.flatnonzero(columns.kinds == CATEGORICAL)
     if measure != "information" and len(nominal):
         raise DataError(
-            f"column {columns.names[int(nominal[0])]!r} is categorical, and measure={measure!r} "
-            "takes numbers: leave it out, declare it continuous or ordinal in the schema if its "
-            "values have an order, or give measure='information'"
+            "column ",
+            Column(columns.names[int(nominal[0])]),
+            " is categorical, and ",
+            Setting("measure", measure),
+            " takes numbers: leave it out, declare it continuous or ordinal in the schema if its "
+            "values have an order, or give ",
+            Setting("measure", "information"),
         )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from featly.base import Problem, Questions, Ranking, stop_with
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import Column, DataError, ParameterError, Setting
 from featly.basics.params import Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
@@ -109,8 +109,13 @@ class GreedyInformation(Verbose, Caching, CountingRanker):
         if spread and (int(codes.n_levels.max()) + 1) ** 2 * groups.n_groups > MOST_CELLS:
             column = problem.columns.names[int(codes.n_levels.argmax())]
             raise DataError(
-                f"column {column!r} has {codes.n_levels.max()} levels, too many for "
-                "missing='spread': use missing='level', or leave it out"
+                "column ",
+                Column(column),
+                f" has {codes.n_levels.max()} levels, too many for ",
+                Setting("missing", "spread"),
+                ": use ",
+                Setting("missing", "level"),
+                ", or leave it out",
             )
         bar = progress_bar(self.verbose, f"{type(self).__name__}, packing", "columns")
         with bar as progress, problem.naming_columns():

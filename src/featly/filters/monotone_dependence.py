@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from featly.base import Problem, Questions, Ranker, Ranking, keep_first, rank_by_merit, stop_with
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter, Setting
 from featly.basics.params import Number, Whole
 from featly.basics.progress import progress_bar
 from featly.basics.resources import format_bytes
@@ -175,8 +175,11 @@ class MonotoneDependence(Verbose, Streaming, Ranker):
             if size > source.memory:
                 raise DataError(
                     f"the ranks of all columns take {format_bytes(size)}, more than the memory "
-                    f"limit of {format_bytes(source.memory)}: give a larger memory_limit, or "
-                    "trade_off=0, which needs no ranks in memory"
+                    f"limit of {format_bytes(source.memory)}: give a larger ",
+                    Parameter("memory_limit"),
+                    ", or ",
+                    Setting("trade_off", 0),
+                    ", which needs no ranks in memory",
                 )
         relevance = class_dependence(source, *problem.classes.groups(), self.n_jobs)
         with progress_bar(self.verbose, "Monotone dependence", unit="columns") as progress:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from featly.base import Problem, Questions, Ranking
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import Column, DataError, ParameterError, Setting
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.params import OneOf
 from featly.core.greedy.search import Criterion, PairInformation, forward_search
@@ -178,10 +178,14 @@ class MRMR(GreedyInformation):
         if self.measure != "information" and len(nominal):
             able = methods_that(kind="categorical", target=target)
             raise DataError(
-                f"column {columns.names[int(nominal[0])]!r} is categorical, and measure="
-                f"{self.measure!r} takes numbers: leave it out, declare it continuous "
-                "or ordinal in the schema if its values have an order, give measure='information', "
-                f"or use another method that takes it: {suggest(n for n in able if n != 'MRMR')}"
+                "column ",
+                Column(columns.names[int(nominal[0])]),
+                " is categorical, and ",
+                Setting("measure", self.measure),
+                " takes numbers: leave it out, declare it continuous or ordinal in the schema if "
+                "its values have an order, give ",
+                Setting("measure", "information"),
+                f", or use another method that takes it: {suggest(n for n in able if n != 'MRMR')}",
             )
         super()._check_schema(columns, target)
 

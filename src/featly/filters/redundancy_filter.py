@@ -19,7 +19,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from featly.base import Problem, Questions, Selection, SubsetSelector, keep_first, stop_with
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError, Parameter, ParameterError, Setting
 from featly.basics.kinds import KINDS
 from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
@@ -311,9 +311,13 @@ class RedundancyFilter(Verbose, Streaming, OnDevice, Discretizing, SubsetSelecto
         memory_budget = problem.resources.memory_budget
         if needed > memory_budget:
             raise DataError(
-                f"{len(features)} columns are above least_relevance={least:g} and take "
-                f"{format_bytes(needed)}, with a memory limit of {format_bytes(memory_budget)}: "
-                "give a larger least_relevance or memory_limit"
+                f"{len(features)} columns are above ",
+                Setting("least_relevance", float(f"{least:g}")),
+                f" and take {format_bytes(needed)}, with a memory limit of "
+                f"{format_bytes(memory_budget)}: give a larger ",
+                Parameter("least_relevance"),
+                " or ",
+                Parameter("memory_limit"),
             )
         with progress_bar(self.verbose, type(self).__name__, "columns") as progress:
             first, second, value = spanning_tree(

@@ -1,8 +1,11 @@
-"""Readers of csv, parquet, ARFF, LIBSVM and MATLAB files, writers of csv, json and parquet."""
+"""Files in, files out; :mod:`featly.table.formats` has the formats."""
 
 from featly.basics.atomic_file import whole_file
 from featly.io.column_lookup import ColumnFinder
-from featly.io.read import FORMATS, TableFile, read_table
+from featly.io.read import TableFile, read_table
 from featly.io.write import write_frame
+from featly.table.formats import readable
+
+FORMATS = readable()
 
 __all__ = ["FORMATS", "ColumnFinder", "TableFile", "read_table", "whole_file", "write_frame"]

@@ -16,11 +16,11 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import ByteSource, row_chunks
+from featly.io.byte_source import ByteSource, guess_encoding, row_chunks
 from featly.io.csv_dialect import CsvDialect
 from featly.io.delimited import read_chunks, read_delimited
 
-__all__ = ["Header", "read_arff", "read_header"]
+__all__ = ["Header", "arff_names", "is_arff_text", "read_arff", "read_header"]
 
 NUMBERS = ("numeric", "real", "integer")
 MISSING = ("?", "<null>", "")
@@ -66,6 +66,18 @@ class Header:
             if name.lower() == "class":
                 return name
         return self.names[-1] if len(self.names) - 1 in self.levels else None
+
+
+def is_arff_text(text: str) -> bool:
+    """Return whether the first line of a text that is no comment is one of ARFF's."""
+    lines = (line.strip() for line in re.split(r"[\r\n]+", text))
+    first = next((line for line in lines if line and not line.startswith("%")), "")
+    return re.match(r"@(relation|attribute)\b", first, re.IGNORECASE) is not None
+
+
+def arff_names(opened: ByteSource) -> list[str]:
+    """Return the names of the columns."""
+    return read_header(opened, guess_encoding(opened.head(1 << 20))).names
 
 
 def read_header(opened: ByteSource, encoding: str) -> Header:

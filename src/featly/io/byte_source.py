@@ -20,6 +20,7 @@ __all__ = [
     "ByteSource",
     "NotInEncodingError",
     "guess_encoding",
+    "is_text",
     "most_rows",
     "resolve_encoding",
     "row_chunks",
@@ -198,6 +199,11 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+
+
+def is_text(start: bytes) -> bool:
+    """Return whether the first bytes of a file are text, as far as bytes can tell."""
+    return bool(start[:4096]) and not start[:4096].strip(b"\t\n\r\x0c\x1b" + bytes(range(32, 256)))
 
 
 def guess_encoding(start: bytes) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "detect_dialect",
     "is_number",
     "remove_blank_lines",
+    "text_names",
 ]
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
@@ -102,6 +103,11 @@ def blanks_to_tabs(chunk: bytes) -> bytes:
 
 
 # ---- detection ----------------------------------------------------------------------------------
+def text_names(opened: ByteSource) -> list[str]:
+    """Return the names of the columns of a text file."""
+    return detect_dialect(opened)[0].names
+
+
 def detect_dialect(
     opened: ByteSource,
     *,

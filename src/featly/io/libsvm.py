@@ -11,10 +11,16 @@ import scipy.sparse
 from featly.basics.errors import DataError
 from featly.io.byte_source import ByteSource, row_chunks
 
-__all__ = ["is_libsvm_line", "read_libsvm"]
+__all__ = ["is_libsvm_line", "is_libsvm_text", "read_libsvm"]
 
 MOST_FEATURES = 50_000_000  # a larger index is taken for an error
 _ROW = re.compile(rb"[+-]?[\d.]+(?:[eE][+-]?\d+)?(?:\s+qid:\d+)?(?:\s+\d+:[^\s:]+)*\s*(?:#.*)?")
+
+
+def is_libsvm_text(text: str) -> bool:
+    """Return whether the first lines of a text are LIBSVM's; the last one may be cut."""
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
+    return len(lines) > 1 and all(is_libsvm_line(line.encode()) for line in lines[:3][:-1])
 
 
 def is_libsvm_line(line: bytes) -> bool:

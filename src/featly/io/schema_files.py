@@ -10,7 +10,7 @@ from typing import Any
 
 from featly.basics.errors import SchemaError
 from featly.io.byte_source import ByteSource, NotInEncodingError, guess_encoding, row_chunks
-from featly.io.parquet import parquet_names, read_columns
+from featly.table.formats import FORMATS, format_of_content, load_part
 
 __all__ = ["read_ranking", "read_schema_file", "read_weights"]
 
@@ -107,7 +107,7 @@ def read_ranking(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
-        CSV, TSV, JSON or parquet, which is detected from the content; gzip is decompressed.
+        CSV, TSV, JSON, parquet or Arrow, which is detected from the content; gzip is decompressed.
 
     Returns
     -------
@@ -124,9 +124,12 @@ def read_ranking(path: str | os.PathLike[str]) -> Any:
     """
     with ByteSource(path) as opened:
         name = opened.name
-        if opened.head(4) == b"PAR1":
-            wanted = [part for part in ("feature", *ORDERS) if part in parquet_names(opened)]
-            return _ranking_frame(read_columns(opened, wanted).to_dicts(), wanted, name)
+        kind = format_of_content(opened.head(1 << 12))
+        if kind is not None and FORMATS[kind].columns:
+            known = load_part(FORMATS[kind].names)(opened)
+            wanted = [part for part in ("feature", *ORDERS) if part in known]
+            frame = load_part(FORMATS[kind].columns)(opened, wanted)
+            return _ranking_frame(frame.to_dicts(), wanted, name)
         text = _decode(opened)
     if text.lstrip()[:1] in ("{", "["):
         return _ranking_frame(*_json_rows(text, name), name)

@@ -4,14 +4,22 @@ import io
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from featly.basics.atomic_file import STANDARD_OUTPUT, whole_file
 from featly.basics.errors import DataError
+from featly.table.formats import FORMATS, describe_endings, format_of_suffix, load_part, writable
 
-__all__ = ["check_ending", "separator_for", "write_frame"]
+__all__ = [
+    "check_ending",
+    "separator_for",
+    "write_csv",
+    "write_frame",
+    "write_json",
+    "write_tsv",
+]
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+_SEPARATORS = {"csv": ",", "tsv": "\t", "text": "\t"}
 
 
 def _ending(path: str | os.PathLike[str]) -> str:
@@ -25,11 +33,12 @@ def _ending(path: str | os.PathLike[str]) -> str:
 
 def separator_for(path: str | os.PathLike[str]) -> str | None:
     """Return the separator of a text file with this name; None for other formats."""
-    return _SEPARATORS.get(_ending(path))
+    kind = format_of_suffix(_ending(path), loosely=True)
+    return _SEPARATORS.get(str(kind))
 
 
 def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False) -> None:
-    """Write a polars frame as CSV, TSV, JSON or parquet, by the ending of the name.
+    """Write a polars frame as CSV, TSV, JSON, parquet or Arrow, by the ending of the name.
 
     A spreadsheet runs a cell of CSV that begins like a formula. With `inert`, a quote is put before
     such texts, which :func:`featly.io.schema_files.read_ranking` removes: for tables of results,
@@ -43,18 +52,28 @@ def write_frame(frame: Any, path: str | os.PathLike[str], *, inert: bool = False
     >>> path.read_text()
     '[{"feature":"age","rank":1}]'
     """
-    ending = check_ending(path)
+    kind = check_ending(path)
+    frame = _make_inert(frame) if inert and separator_for(path) is not None else frame
     # by way of memory: polars' messages about a full disk or a closed pipe are no help
     written = io.BytesIO()
-    if ending in _SEPARATORS:
-        frame = _make_inert(frame) if inert else frame
-        frame.write_csv(written, separator=_SEPARATORS[ending])
-    elif ending == ".json":
-        frame.write_json(written)
-    else:
-        frame.write_parquet(written)
+    load_part(FORMATS[kind].writer)(frame, written)
     with whole_file(path) as out:
         out.write(written.getbuffer())
+
+
+def write_csv(frame: Any, stream: BinaryIO) -> None:
+    """Write cells with commas between them."""
+    frame.write_csv(stream, separator=",")
+
+
+def write_tsv(frame: Any, stream: BinaryIO) -> None:
+    """Write cells with tabs between them."""
+    frame.write_csv(stream, separator="\t")
+
+
+def write_json(frame: Any, stream: BinaryIO) -> None:
+    """Write a list of objects, one a row."""
+    frame.write_json(stream)
 
 
 # also with quotes before it, so that one quote can always be removed again
@@ -78,12 +97,13 @@ def _make_inert(frame: Any) -> Any:
 
 
 def check_ending(path: str | os.PathLike[str], *, json: bool = True) -> str:
-    """Return the ending of a file to write; DataError if featly has no writer for it."""
-    ending = _ending(path)
-    known = [".csv", ".tsv", ".parquet", *([".json"] if json else [])]
-    if ending not in (*known, ".tab", ".txt", ".pq"):
+    """Return the format of a file to write; DataError if featly has no writer for its ending."""
+    kind = format_of_suffix(_ending(path), loosely=True)
+    known = [name for name in writable() if name != "json"]
+    known += ["json"] if json else []
+    if kind not in known:
         raise DataError(
             f"{str(path)!r}: the ending says how to write the file; give it one of "
-            f"{', '.join(known)}"
+            f"{describe_endings(known, usual=True)}"
         )
-    return ending
+    return str(kind)

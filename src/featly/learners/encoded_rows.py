@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from featly.basics.errors import DataError, SchemaError
+from featly.basics.errors import Column, DataError, Row, SchemaError
 from featly.basics.estimators import BaseEstimator
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS
 from featly.basics.typing import AnyArray, FloatArray
@@ -181,7 +181,11 @@ class EncodedRows:
                 "is infinite (inf)" if np.isinf(value) else f"is {value:.3g}: its square overflows"
             )
             raise DataError(
-                f"column 'x{column}' {fault} in row {row}: correct the value, or make it missing"
+                "column ",
+                Column(f"x{column}"),
+                f" {fault} in ",
+                Row(row),
+                ": correct the value, or make it missing",
             )
         return matrix
 
@@ -192,8 +196,10 @@ class EncodedRows:
         odd[list(columns.levels)] = True
         if odd.any():
             raise SchemaError(
-                f"column {names[int(np.flatnonzero(odd)[0])]!r} of a sparse table cannot have "
-                "levels: pass the table dense, or leave the column continuous"
+                "column ",
+                Column(names[int(np.flatnonzero(odd)[0])]),
+                " of a sparse table cannot have levels: pass the table dense, or leave the column "
+                "continuous",
             )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from featly.basics.errors import DataError, SchemaError
+from featly.basics.errors import Column, DataError, Row, SchemaError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray
 from featly.core.sources import CSCSource, DenseSource, Source, StreamedSource
@@ -300,8 +300,10 @@ def _ranks(table: Table, column: int, columns: Columns) -> np.ndarray:
             except ValueError:
                 row = int(np.flatnonzero(codes == code)[0])
                 raise DataError(
-                    f"column {name!r} is declared continuous, but row {row} holds {level!r}: "
-                    "correct that value, make it missing, or declare the column categorical"
+                    f"column {name!r} is declared continuous, but ",
+                    Row(row),
+                    f" holds {level!r}: correct that value, make it missing, or declare the column "
+                    "categorical",
                 ) from None
     values: AnyArray = np.array([np.nan, *numbers])[codes]
     return values
@@ -332,8 +334,10 @@ def _read_sparse(X: Any, schema: Schema, n_jobs: int | None) -> IngestedTable:
     categorical = np.flatnonzero(columns.kinds == CATEGORICAL)
     if len(categorical):
         raise SchemaError(
-            f"column {names[categorical[0]]!r} of a sparse table cannot be categorical: pass the "
-            "table dense, or leave the column continuous"
+            "column ",
+            Column(names[categorical[0]]),
+            " of a sparse table cannot be categorical: pass the table dense, or leave the column "
+            "continuous",
         )
     matrix = scipy.sparse.csc_array(X)
     if matrix.dtype not in (np.float32, np.float64):

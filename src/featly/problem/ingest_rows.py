@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from featly.basics.errors import DataError
+from featly.basics.errors import Column, DataError, Row
 from featly.basics.estimators import BaseEstimator
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import FloatArray, IntArray
@@ -210,15 +210,21 @@ class MixedReader:
         return numbers
 
     def _too_large_error(self, value: float, row: int, column: int) -> DataError:
-        name = self.name(int(self.numeric[column]))
+        name = Column(self.name(int(self.numeric[column])))
         if np.isinf(value):
             return DataError(
-                f"column {name!r} has an infinite value (inf) in row {row}: correct it, or make "
-                "it missing"
+                "column ",
+                name,
+                " has an infinite value (inf) in ",
+                Row(row),
+                ": correct it, or make it missing",
             )
         return DataError(
-            f"column {name!r} has a value as large as {value:.3g} in row {row}, whose square "
-            "overflows: correct it, or divide the column by a large number"
+            "column ",
+            name,
+            f" has a value as large as {value:.3g} in ",
+            Row(row),
+            ", whose square overflows: correct it, or divide the column by a large number",
         )
 
 

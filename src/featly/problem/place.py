@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from featly.basics.caller import warn_user
-from featly.basics.errors import DeviceError, SlowWarning
+from featly.basics.errors import DeviceError, Setting, SlowWarning
 from featly.basics.kinds import CONTINUOUS
 from featly.core.runtime.device_cuda import NotOnDevice, as_device, is_available, to_host, xp
 from featly.core.runtime.question import DISK, GPU, Question, find_unanswered
@@ -77,12 +77,17 @@ def run_where_best(
             return compute(to_device(problem, questions))
         except NotOnDevice as reason:
             if device == "cuda":
-                raise DeviceError(f"{reason}: give device='auto' or device='cpu'") from None
+                raise DeviceError(
+                    *reason.args,
+                    ": give ",
+                    Setting("device", "auto"),
+                    " or ",
+                    Setting("device", "cpu"),
+                ) from None
         except DeviceError as reason:
             if device == "cuda":
                 raise
-            message = f"{reason}. It is done on the CPU instead"
-            warn_user(message, SlowWarning)
+            warn_user(SlowWarning(*reason.args, ". It is done on the CPU instead"))
     if source.lies == GPU:
         problem = problem.on_host(integers=integers)
         problem = problem if whole_for is None else problem.in_memory(asks_for)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import Column, DataError, Parameter, ParameterError, Row, Setting
 from featly.basics.kinds import CATEGORICAL, KINDS
 from featly.basics.resources import Resources, format_bytes
 from featly.basics.typing import AnyArray, FloatArray, IntArray
@@ -152,11 +152,12 @@ class Problem:
         source = self.source.in_memory()
         if source.memory is not None:
             limited = self.resources.memory is not None
-            remedy = "Give a larger memory_limit, or" if limited else "Take"
+            larger = ("Give a larger ", Parameter("memory_limit"), ", or") if limited else ("Take",)
             raise DataError(
                 f"X takes {format_bytes(source.nbytes)} in memory, and may take half of "
-                f"{format_bytes(self.resources.memory_budget)}: {method} needs it whole. {remedy} "
-                f"a method that reads columns by blocks: {suggest(methods_that(streams=True))}"
+                f"{format_bytes(self.resources.memory_budget)}: {method} needs it whole. ",
+                *larger,
+                f" a method that reads columns by blocks: {suggest(methods_that(streams=True))}",
             )
         return replace(self, source=source)
 
@@ -254,19 +255,26 @@ class Problem:
 
     def column_error(self, error: Any) -> Exception:
         """Return the error about a column that cannot be coded, with its name."""
-        name = self.columns.names[error.feature]
+        column = Column(self.columns.names[error.feature])
         if isinstance(error, TooManyLevelsError):
             return DataError(
-                f"column {name!r} has {error.count} different values, more than the 65534 levels "
-                "that can be counted: is it an identifier? Leave it out, or give a discretizer"
+                "column ",
+                column,
+                f" has {error.count} different values, more than the 65534 levels that can be "
+                "counted: is it an identifier? Leave it out, or give a discretizer",
             )
         if isinstance(error, InfiniteError) or np.isinf(error.value):
             return self._infinite_error(error.feature)
         return DataError(
-            f"column {name!r} is continuous (row {self.row(error.row)}: {error.value:g}): with "
-            "discretizer=None numbers are levels as they stand, and must be whole. Give "
-            "discretizer='mdlp', 'pkid', 'equal-frequency' or 'equal-width', or declare the "
-            "column categorical"
+            "column ",
+            column,
+            " is continuous (",
+            Row(self.row(error.row)),
+            f": {error.value:g}): with ",
+            Setting("discretizer", None),
+            " numbers are levels as they stand, and must be whole. Give ",
+            Setting("discretizer", "mdlp"),
+            ", 'pkid', 'equal-frequency' or 'equal-width', or declare the column categorical",
         )
 
     def _column(self, feature: int) -> np.ndarray:
@@ -274,16 +282,21 @@ class Problem:
         return values
 
     def _infinite_error(self, feature: int) -> DataError:
-        values, name = self._column(feature), self.columns.names[feature]
+        values, column = self._column(feature), Column(self.columns.names[feature])
         rows = np.flatnonzero(np.isinf(values))
         if len(rows):
             return DataError(
-                f"column {name!r} has an infinite value (inf) in row {self.row(rows[0])}: correct "
-                "it, or make it missing"
+                "column ",
+                column,
+                " has an infinite value (inf) in ",
+                Row(self.row(rows[0])),
+                ": correct it, or make it missing",
             )
         return DataError(
-            f"column {name!r} has values as large as {np.nanmax(np.abs(values)):.3g}, whose "
-            "squares overflow: divide the column by a large number"
+            "column ",
+            column,
+            f" has values as large as {np.nanmax(np.abs(values)):.3g}, whose squares overflow: "
+            "divide the column by a large number",
         )
 
     def _require_complete(self, moments: Moments, method: str, instead: str) -> None:
@@ -309,9 +322,11 @@ class Problem:
             f", or use a method that takes missing values: {alternatives}" if alternatives else ""
         )
         raise DataError(
-            f"column {self.columns.names[feature]!r} has a missing value (NaN) in row "
-            f"{self.row(row)}{also}: {method} needs complete columns. Fill them in or leave them "
-            f"out{advice}"
+            "column ",
+            Column(self.columns.names[feature]),
+            " has a missing value (NaN) in ",
+            Row(self.row(row)),
+            f"{also}: {method} needs complete columns. Fill them in or leave them out{advice}",
         )
 
 

@@ -2,50 +2,21 @@
 
 import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter
+from featly.basics.resources import parse_bytes
 from featly.io.stores.base import StoredTable
 from featly.io.stores.files import DiskFile, describe_beginning
+from featly.table import formats
 
-__all__ = ["scan"]
+__all__ = ["NotByColumnsError", "open_bed", "scan"]
 
-_FORMATS = {
-    ".npy": "npy",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".h5": "hdf5",
-    ".hdf5": "hdf5",
-    ".h5ad": "hdf5",
-    ".zarr": "zarr",
-    ".zip": "zarr",
-    ".bed": "bed",
-}
-_OPTIONS = {
-    "dataset": ("hdf5", "zarr"),
-    "layer": ("hdf5",),
-    "memory_limit": ("hdf5",),
-    "target": ("parquet", "hdf5", "zarr", "bed"),
-    "without": ("parquet",),
-}
-# formats that cannot be read by columns, and a command that converts them to one that can
-_REMEDIES = {
-    **dict.fromkeys((".csv", ".txt"), "polars.scan_csv({path}).sink_parquet({parquet})"),
-    **dict.fromkeys(
-        (".tsv", ".tab"), "polars.scan_csv({path}, separator='\\t').sink_parquet({parquet})"
-    ),
-    **dict.fromkeys(
-        (".arrow", ".ipc", ".feather"), "polars.scan_ipc({path}).sink_parquet({parquet})"
-    ),
-    ".npz": "numpy.save({npy}, numpy.load({path})['X'])",
-    ".mat": "numpy.save({npy}, featly.read_table({path}).X)",
-    ".arff": "featly.read_table({path}).X.write_parquet({parquet})",
-    ".pgen": "plink2 --pfile {bare} --make-bed --out {bare}",
-    **dict.fromkeys((".vcf", ".bcf"), "plink2 --vcf {shown} --make-bed --out {bare}"),
-    ".bgen": "plink2 --bgen {shown} --make-bed --out {bare}",
-}
+
+class NotByColumnsError(DataError):
+    """A file of a format that cannot be read by columns."""
 
 
 def scan(
@@ -60,8 +31,8 @@ def scan(
     """Open a table on disk, to be read by blocks of columns and never whole.
 
     The result takes the place of an array in ``fit``. The ending of the name decides the format:
-    ``.npy``, ``.parquet``, ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr`` (a folder, or a ``.zip``
-    file), ``.bed`` (PLINK genotypes, with ``.bim`` and ``.fam`` beside it).
+    ``.npy``, ``.parquet``, ``.arrow`` or ``.feather``, ``.h5``, ``.hdf5``, ``.h5ad``, ``.zarr`` (a
+    folder, or a ``.zip`` file), ``.bed`` (PLINK genotypes, with ``.bim`` and ``.fam`` beside it).
 
     Parameters
     ----------
@@ -71,11 +42,12 @@ def scan(
     layer : str, optional
         Name of a layer of an h5ad file, to be read instead of its X.
     target : str, optional
-        The column to predict: of a parquet file (by name or position, and then it is no longer one
-        of the table's columns), of an h5ad file's obs, of a ``.fam`` file (``"phenotype"``), or a
-        vector in an HDF5 file or Zarr store. It becomes ``y`` of the result.
+        The column to predict: of a parquet or Arrow file (by name or position, and then it is no
+        longer one of the table's columns), of an h5ad file's obs, of a ``.fam`` file
+        (``"phenotype"``), or a vector in an HDF5 file or Zarr store. It becomes ``y`` of the
+        result.
     without : list of str or int, optional
-        Columns of a parquet file to leave out of the table, such as identifiers.
+        Columns of a parquet or Arrow file to leave out of the table, such as identifiers.
     memory_limit : int or str, optional
         Memory for a table on disk, such as "2GB"; None: a quarter of what is free.
         Only for an h5ad matrix that is sparse by rows: to be read by columns, it is transposed
@@ -105,57 +77,38 @@ def scan(
         "memory_limit": memory_limit is not None,
     }
     kind = _detect_format(path)
+    entry = formats.FORMATS[kind]
     for option in is_given:
-        if is_given[option] and kind not in _OPTIONS[option]:
+        if is_given[option] and option not in entry.store_options:
             raise DataError(
-                f"{option} is for {', '.join(_OPTIONS[option])} files, but {str(path)!r} is read "
-                f"as {kind}: leave {option} out"
+                Parameter(option),
+                f" is for {', '.join(_scanned_with(option))} files, but {str(path)!r} is read as "
+                f"{kind}: leave ",
+                Parameter(option),
+                " out",
             )
-    options = {"dataset": dataset, "layer": layer, "memory_limit": memory_limit}
-    return _OPENERS[kind](path, target=target, without=without, **options)
+    options: dict[str, Any] = {
+        "dataset": dataset,
+        "layer": layer,
+        "target": target,
+        "without": without,
+        "memory_limit": None if memory_limit is None else parse_bytes(memory_limit),
+    }
+    taken = {name: value for name, value in options.items() if name in entry.store_options}
+    table: StoredTable = formats.load_part(entry.store)(path, **taken)
+    return table
 
 
-# ---- formats, each loaded when it is needed -----------------------------------------------
-def _open_npy(path: Any, **_: Any) -> StoredTable:
-    from featly.io.stores.npy import NpyTable
-
-    return NpyTable(path)
-
-
-def _open_parquet(path: Any, *, target: Any, without: Any, **_: Any) -> StoredTable:
-    from featly.io.stores.parquet import ParquetTable
-
-    return ParquetTable(path, target=target, without=without)
-
-
-def _open_hdf5(path: Any, *, memory_limit: Any, without: Any, **options: Any) -> StoredTable:
-    from featly.basics.resources import parse_bytes
-    from featly.io.stores.hdf5 import Hdf5Table
-
-    limit = None if memory_limit is None else parse_bytes(memory_limit)
-    return Hdf5Table(path, memory_limit=limit, **options)
-
-
-def _open_zarr(path: Any, *, dataset: Any, target: Any, **_: Any) -> StoredTable:
-    from featly.io.stores.zarr import ZarrTable
-
-    return ZarrTable(path, dataset=dataset, target=target)
-
-
-def _open_bed(path: Any, *, target: Any, **_: Any) -> StoredTable:
+def open_bed(path: Any, *, target: Any = None) -> StoredTable:
+    """Open PLINK genotypes, which the compiled loops of the core unpack."""
     from featly.core.counts.genotypes import unpack_genotypes
     from featly.io.stores.bed import BedTable
 
     return BedTable(path, unpack=unpack_genotypes, target=target)
 
 
-_OPENERS: dict[str, Callable[..., StoredTable]] = {
-    "npy": _open_npy,
-    "parquet": _open_parquet,
-    "hdf5": _open_hdf5,
-    "zarr": _open_zarr,
-    "bed": _open_bed,
-}
+def _scanned_with(option: str) -> list[str]:
+    return [name for name in formats.taking(option) if formats.FORMATS[name].store]
 
 
 def _detect_format(path: str | os.PathLike[str]) -> str:
@@ -163,24 +116,19 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"scan takes the path of a file, not a {type(path).__name__}")
     location = Path(path)
-    suffix, name = location.suffix.lower(), repr(str(path))
-    kind = _FORMATS.get(suffix)
+    name, kind = repr(str(path)), formats.format_of_name(path, loosely=True)
     if location.is_dir():
-        return _detect_folder_format(location, name, kind)
-    if kind is not None:
+        return _detect_folder_format(location, name)
+    if kind is not None and formats.FORMATS[kind].store:
         return kind
     DiskFile(path).close()  # raises if there is no such file, or if it cannot be read
-    if suffix in _REMEDIES:
-        stem = str(location.with_suffix(""))
-        line = _REMEDIES[suffix].format(
-            path=name,
-            shown=str(location),
-            bare=stem,
-            parquet=repr(f"{stem}.parquet"),
-            npy=repr(f"{stem}.npy"),
-        )
-        raise DataError(f"{name} cannot be read by columns: convert it with {line}")
-    known = sorted(_FORMATS)
+    if kind is not None and formats.FORMATS[kind].convert:
+        line = formats.convert_command(kind, path)
+        raise NotByColumnsError(f"{name} cannot be read by columns: convert it with {line}")
+    suffix = location.suffix.lower()
+    known = sorted(
+        ending for kind in formats.scannable() for ending in formats.FORMATS[kind].suffixes
+    )
     near = difflib.get_close_matches(suffix, known, n=1, cutoff=0.7)
     with DiskFile(path) as file:
         content = describe_beginning(file.head(4096))
@@ -190,11 +138,15 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
     raise DataError(f"{name} is in no format that is read by columns, {ending}{hint}{inside}")
 
 
-def _detect_folder_format(folder: Path, name: str, kind: str | None) -> str:
-    from featly.io.stores.zarr import is_zarr_folder
-
-    if is_zarr_folder(folder):
-        return "zarr"
-    inside = sorted(entry.name for entry in folder.iterdir() if entry.suffix.lower() in _FORMATS)
+def _detect_folder_format(folder: Path, name: str) -> str:
+    kind = formats.format_of_folder(folder)
+    if kind is not None:
+        return kind
+    stored = formats.scannable()
+    inside = sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if formats.format_of_name(entry, loosely=True) in stored
+    )
     example = f", such as {str(folder / inside[0])!r}" if inside else ""
     raise DataError(f"{name} is a folder without a Zarr array in it: name a file{example}")

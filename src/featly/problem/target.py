@@ -10,7 +10,16 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import column_or_1d
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import (
+    ByPairs,
+    DataError,
+    Field,
+    ParameterError,
+    Row,
+    Setting,
+    TargetName,
+    Text,
+)
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.counts.discretise import CutRule, cut_codes, learn_cuts
 from featly.core.sources import DenseSource
@@ -34,6 +43,7 @@ MOST_WHOLE_CLASSES = 20  # different whole numbers that are classes without a wo
 MOST_GROUPS = 10  # into which numbers are cut where rows are counted
 SURVIVAL_GROUPS = 3
 ROWS_A_STRATUM = 10
+Y = TargetName()
 LARGEST_NUMBER = 1e150  # the squares of larger ones, summed over the rows, may overflow
 KIND_NAMES = {"classes": "classes", "numbers": "numbers", "survival": "survival times"}
 EVENT_WORDS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
@@ -419,10 +429,12 @@ def read_target(
         return _refuse_other_kind(target, method, targets)
     if target.count > 2 and not many_classes:
         raise DataError(
-            f"y has {target.count} classes, {method} ranks for two. Only binary classification "
-            f"is supported here: take one list from all pairs of classes with "
-            f"PairwiseRanker({method}()), use a method for many classes, such as "
-            f"{suggest(methods_that(many_classes=True))}, or select the rows of two classes"
+            Y,
+            f" has {target.count} classes, {method} ranks for two. Only binary classification "
+            "is supported here: take one list from all pairs of classes with ",
+            ByPairs(method),
+            ", use a method for many classes, such as "
+            f"{suggest(methods_that(many_classes=True))}, or select the rows of two classes",
         )
     return target
 
@@ -437,8 +449,11 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 2:
         raise DataError(
-            f"y should be a 1d array, got an array of shape {y.shape} instead: give one column. "
-            "Times and events are two, which Schema(target_kind='survival') says"
+            Y,
+            f" should be a 1d array, got an array of shape {y.shape} instead: give one column. "
+            "Times and events are two, which ",
+            Setting("target_kind", "survival", "Schema"),
+            " says",
         )
     y = np.asarray(column_or_1d(y, warn=True))
     if len(y) != n_rows:
@@ -455,11 +470,13 @@ def _read_column(y: Any, n_rows: int) -> AnyArray:
     )
     if missing.any():
         raise DataError(
-            f"y is missing (NaN) in row {np.flatnonzero(missing)[0]}: leave out rows without "
-            "an outcome"
+            Y,
+            " is missing (NaN) in ",
+            Row(np.flatnonzero(missing)[0]),
+            ": leave out rows without an outcome",
         )
     if y.dtype.kind == "f" and np.isinf(y).any():
-        raise DataError(f"y is infinite (inf) in row {np.flatnonzero(np.isinf(y))[0]}")
+        raise DataError(Y, " is infinite (inf) in ", Row(np.flatnonzero(np.isinf(y))[0]))
     if y.dtype.kind == "O" and len(y) and all(_is_number(v) for v in y):
         y = _as_numbers(y)
     return np.asarray(y)
@@ -474,9 +491,12 @@ def _refuse_ambiguous(labels: AnyArray) -> None:
     """Raise DataError for so many different whole numbers that they may be no classes."""
     if are_ambiguous(labels):
         raise DataError(
-            f"y has {len(labels)} different whole numbers, from {labels[0]:g} to {labels[-1]:g}, "
-            "which may be classes or numbers: say which by Schema(target_kind='classes') or "
-            "Schema(target_kind='numbers')"
+            Y,
+            f" has {len(labels)} different whole numbers, from {labels[0]:g} to {labels[-1]:g}, "
+            "which may be classes or numbers: say which by ",
+            Setting("target_kind", "classes", "Schema"),
+            " or ",
+            Setting("target_kind", "numbers", "Schema"),
         )
 
 
@@ -484,21 +504,33 @@ def _real_classes_error(
     y: AnyArray, method: str, targets: tuple[str, ...], *, batch: bool, is_learner: bool
 ) -> DataError:
     """Return the error about numbers with a fraction that the user calls classes."""
-    fact = (
-        f"y holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
-        "(Unknown label type: continuous)"
+    fact = Text(
+        Y,
+        f" holds real numbers such as {y[np.flatnonzero(y != np.floor(y))[0]]!s} "
+        "(Unknown label type: continuous)",
     )
     if is_learner:
         return DataError(
-            f"{fact}, and {method} is for classes: cut y into classes. To rank columns for "
-            f"numbers, fit {suggest(methods_that(target='numbers'))}"
+            fact,
+            f", and {method} is for classes: cut ",
+            Y,
+            " into classes. To rank columns for numbers, fit "
+            f"{suggest(methods_that(target='numbers'))}",
         )
     if batch:
-        return DataError(f"{fact}, and the target of every batch is classes: cut y into classes")
+        return DataError(
+            fact, ", and the target of every batch is classes: cut ", Y, " into classes"
+        )
     able = "" if "numbers" in targets else f" and use {suggest(methods_that(target='numbers'))}"
     return DataError(
-        f"{fact}, and target_kind='classes' is for labels: cut y into classes, or leave out "
-        f"target_kind='classes'{able}"
+        fact,
+        ", and ",
+        Setting("target_kind", "classes"),
+        " is for labels: cut ",
+        Y,
+        " into classes, or leave out ",
+        Setting("target_kind", "classes"),
+        able,
     )
 
 
@@ -507,44 +539,53 @@ def _read_class_labels(y: AnyArray, *, batch: bool) -> Classes:
         labels, codes = np.unique(y, return_inverse=True)
     except TypeError:
         raise DataError(
-            "y mixes types that cannot be compared: make all labels text, or all numbers"
+            Y, " mixes types that cannot be compared: make all labels text, or all numbers"
         ) from None
     if len(labels) < (1 if batch else 2):
         raise DataError(
-            f"y has one class only ({labels.tolist()[0]!r}): at least two classes are needed"
+            Y,
+            f" has one class only ({labels.tolist()[0]!r}): at least two classes are needed"
             if len(labels)
-            else "y is empty"
+            else " is empty",
         )
     return Classes(codes.astype(np.int64), labels)
 
 
 def _read_numbers(y: AnyArray, *, batch: bool) -> Numbers:
     if y.dtype.kind not in "biuf":
-        remedy = (
-            "the target of every batch is numbers, correct it"
+        remedy: tuple[str | Field, ...] = (
+            ("the target of every batch is numbers, correct it",)
             if batch
-            else "correct it, or leave out target_kind='numbers'"
+            else ("correct it, or leave out ", Setting("target_kind", "numbers"))
         )
         for row, value in enumerate(y.tolist()):
             try:
                 float(value)
             except (TypeError, ValueError):
                 raise DataError(
-                    f"y holds {value!r} in row {row}, which is no number: {remedy}"
+                    Y,
+                    f" holds {value!r} in ",
+                    Row(row),
+                    ", which is no number: ",
+                    *remedy,
                 ) from None
     values = y.astype(np.float64)
     if not np.isfinite(values).all():  # such as the text "inf"
-        raise DataError(f"y is infinite in row {np.flatnonzero(~np.isfinite(values))[0]}")
+        raise DataError(Y, " is infinite in ", Row(np.flatnonzero(~np.isfinite(values))[0]))
     if len(values) == 0:
-        raise DataError("y is empty")
+        raise DataError(Y, " is empty")
     too_large = np.flatnonzero(np.abs(values) > LARGEST_NUMBER)
     if len(too_large):
         raise DataError(
-            f"y is {values[too_large[0]]:g} in row {too_large[0]}, whose square overflows: divide "
-            "y by a large number"
+            Y,
+            f" is {values[too_large[0]]:g} in ",
+            Row(too_large[0]),
+            ", whose square overflows: divide ",
+            Y,
+            " by a large number",
         )
     if (values == values[0]).all() and not batch:
-        raise DataError(f"y is {values[0]:g} in every row: no column can be related to it")
+        raise DataError(Y, f" is {values[0]:g} in every row: no column can be related to it")
     return Numbers(values)
 
 
@@ -553,16 +594,20 @@ def _read_survival(y: Any, n_rows: int, kind: str | None) -> Survival:
     names = getattr(getattr(y, "dtype", None), "names", None)
     if names and kind not in (None, "survival"):
         raise DataError(
-            f"y has the fields {', '.join(names)}, and target_kind={kind!r} takes one column: give "
-            f"one of them, or leave out target_kind={kind!r}"
+            Y,
+            f" has the fields {', '.join(names)}, and ",
+            Setting("target_kind", kind),
+            " takes one column: give one of them, or leave out ",
+            Setting("target_kind", kind),
         )
     if names:
         fields = {name: np.asarray(y[name]) for name in names}
         events = [name for name, values in fields.items() if values.dtype.kind == "b"]
         if len(names) != 2 or len(events) != 1:
             raise DataError(
-                f"y has the fields {', '.join(names)}: a survival target has two, a bool (whether "
-                "the event happened) and a number (the time)"
+                Y,
+                f" has the fields {', '.join(names)}: a survival target has two, a bool (whether "
+                "the event happened) and a number (the time)",
             )
         (time_name,) = (name for name in names if name not in events)
         time, event = fields[time_name], fields[events[0]]
@@ -570,8 +615,11 @@ def _read_survival(y: Any, n_rows: int, kind: str | None) -> Survival:
         table = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
         if table.ndim != 2 or table.shape[1] != 2:
             raise DataError(
-                f"y has the shape {table.shape}, and target_kind={kind!r} takes two columns, the "
-                "time and whether the event happened then, or a structured array of both"
+                Y,
+                f" has the shape {table.shape}, and ",
+                Setting("target_kind", kind),
+                " takes two columns, the time and whether the event happened then, or a structured "
+                "array of both",
             )
         time, event = table[:, 0], table[:, 1]
     if len(time) != n_rows:
@@ -586,14 +634,18 @@ def _read_times(time: AnyArray) -> FloatArray:
     try:
         times = time.astype(np.float64)
     except (TypeError, ValueError):
-        raise DataError("the times of y are no numbers: give the time first, then the event") from (
-            None
-        )
+        raise DataError(
+            "the times of ", Y, " are no numbers: give the time first, then the event"
+        ) from None
     wrong = np.flatnonzero(~(np.isfinite(times) & (times > 0)))
     if len(wrong):
         raise DataError(
-            f"the time of y is {time[wrong[0]]!s} in row {wrong[0]}: a time is a finite number "
-            "above 0, and comes before the event; correct it, or leave the row out"
+            "the time of ",
+            Y,
+            f" is {time[wrong[0]]!s} in ",
+            Row(wrong[0]),
+            ": a time is a finite number above 0, and comes before the event; correct it, or leave "
+            "the row out",
         )
     return times
 
@@ -601,33 +653,39 @@ def _read_times(time: AnyArray) -> FloatArray:
 def _read_events(event: AnyArray) -> BoolArray:
     missing = [row for row, value in enumerate(event.tolist()) if is_missing(value)]
     if missing:
-        raise DataError(f"the event of y is missing in row {missing[0]}: leave the row out")
+        raise DataError(
+            "the event of ", Y, " is missing in ", Row(missing[0]), ": leave the row out"
+        )
     values = event.tolist()
     if all(isinstance(value, str) for value in values):
         unknown = [v for v in values if v.strip().lower() not in EVENT_WORDS]
         if unknown:  # of 'died' and 'lived' nobody can say which is the event
             raise DataError(
-                f"the event of y is {unknown[0]!r}: give True or 1 where it happened, and False "
-                "or 0 where the row was last seen without it"
+                "the event of ",
+                Y,
+                f" is {unknown[0]!r}: give True or 1 where it happened, and False or 0 where the "
+                "row was last seen without it",
             )
         values = [EVENT_WORDS[value.strip().lower()] for value in values]
     try:
         numbers = np.array(values, np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            "the event of y mixes types: give True or 1 where it happened, else False or 0"
+            "the event of ", Y, " mixes types: give True or 1 where it happened, else False or 0"
         ) from None
     levels = np.unique(numbers)
     if len(levels) > 2:
         raise DataError(
-            f"the event of y has {len(levels)} levels ({', '.join(f'{v:g}' for v in levels[:3])}, "
-            "...): it either happened or not. Give the time first, then the event"
+            "the event of ",
+            Y,
+            f" has {len(levels)} levels ({', '.join(f'{v:g}' for v in levels[:3])}, ...): it "
+            "either happened or not. Give the time first, then the event",
         )
     # of one level alone, as of True and False, what is above 0 is the event
     happened = np.asarray(numbers == levels[1] if len(levels) == 2 else numbers > 0)
     if not happened.any():
         raise DataError(
-            "no row of y has the event: without one, no column can be related to the time"
+            "no row of ", Y, " has the event: without one, no column can be related to the time"
         )
     return happened
 
@@ -638,9 +696,11 @@ def _refuse_other_kind(target: Target, method: str, targets: tuple[str, ...]) ->
         return target
     is_numeric = target.kind == "numbers"
     label_type = " (Unknown label type: continuous)" if is_numeric else ""
-    cut = "cut y into classes, or " if is_numeric and "classes" in targets else ""
+    cut = ("cut ", Y, " into classes, or ") if is_numeric and "classes" in targets else ()
     held, taken = KIND_NAMES[target.kind], " and ".join(KIND_NAMES[kind] for kind in targets)
     raise DataError(
-        f"y holds {held}{label_type}, and {method} is for {taken}: {cut}use a method that takes "
-        f"{held}: {suggest(methods_that(target=target.kind))}"
+        Y,
+        f" holds {held}{label_type}, and {method} is for {taken}: ",
+        *cut,
+        f"use a method that takes {held}: {suggest(methods_that(target=target.kind))}",
     )

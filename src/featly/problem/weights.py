@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Row, TargetName
 from featly.basics.typing import FloatArray
 from featly.problem.problem import Problem
 from featly.problem.target import Classes
@@ -55,8 +55,9 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
     ):
         if wrong.any():
             raise DataError(
-                f"sample_weight is {problem} in row {np.flatnonzero(wrong)[0]}: a weight is a "
-                "finite number from 0, which leaves the row out"
+                f"sample_weight is {problem} in ",
+                Row(np.flatnonzero(wrong)[0]),
+                ": a weight is a finite number from 0, which leaves the row out",
             )
     if not weights.any():
         raise DataError("sample_weight is zero in every row: no row is left")
@@ -85,8 +86,9 @@ def weigh_rows(
             present, codes = np.unique(target.codes, return_inverse=True)
             if len(present) < 2 <= target.count:
                 raise DataError(
-                    f"y has one class only ({target.labels.tolist()[present[0]]!r}) in rows of a "
-                    "sample_weight above 0: at least two classes are needed"
+                    TargetName(),
+                    f" has one class only ({target.labels.tolist()[present[0]]!r}) in rows of a "
+                    "sample_weight above 0: at least two classes are needed",
                 )
             problem = replace(problem, target=Classes(codes, target.labels[present]))
     return replace(problem, weights=None if (weights == 1).all() else weights)

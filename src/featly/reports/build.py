@@ -25,6 +25,7 @@ from featly.reports.report import Report
 from featly.reports.text import METRICS_IN_WORDS
 from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.advise.advice import advise_on_training_rows
+from featly.study.dataset import rename_columns
 from featly.study.evaluate import fit_to_all_rows, sizes_for
 from featly.study.splits import Holdout, Subsampling, as_splitter
 from featly.table.frames import is_frame, open_table, take_columns
@@ -152,7 +153,7 @@ def report(
         data = Dataset.of(
             X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
         )
-        data = replace(data, names=_column_names(data, names))
+        data = rename_columns(data, data.names[:] if names is None else names)
         column = official if isinstance(official, str) else None
         plan = _make_plan(data, methods, splits, fill, column, random_state)
     advice = plan.advice
@@ -274,16 +275,6 @@ def _feature_columns(X: Any, data: Dataset) -> Any:
     position_of = {name: k for k, name in enumerate(open_table(X).names)}
     positions = [position_of[str(name)] for name in data.names[:]]
     return X if len(positions) == len(position_of) else take_columns(X, positions)
-
-
-def _column_names(data: Dataset, names: Sequence[str] | None) -> list[str]:
-    if names is None:
-        return [str(name) for name in data.names[:]]
-    if isinstance(names, str):
-        raise ParameterError(f"names={names!r}: give a list with a name for each column")
-    if len(names) != data.n_features:
-        raise ParameterError(f"names: give {data.n_features} of them, one for each column")
-    return [str(name) for name in names]
 
 
 @dataclass(frozen=True)

@@ -70,12 +70,11 @@ def _describe_numbers(rows: list[dict[str, Any]], groups: list[FloatArray]) -> s
     if rows[low]["median"] == rows[high]["median"]:
         text = f"the median is {number(rows[low]['median'])} in every class"
     else:
+        more, less = ("higher", " than") if len(rows) == 2 else ("highest", ", lowest")
         text = (
-            f"highest in {rows[high]['class']} (median {number(rows[high]['median'])}), lowest in "
+            f"{more} in {rows[high]['class']} (median {number(rows[high]['median'])}){less} in "
             f"{rows[low]['class']} ({number(rows[low]['median'])})"
         )
-        if len(rows) == 2:
-            text = text.replace("highest", "higher").replace(", lowest in", " than in")
     if len(rows) == 2 and len(with_median) == 2:
         share = _share_larger(groups[high], groups[low])
         text += (

@@ -10,7 +10,15 @@ import numpy as np
 import scipy.sparse
 
 from featly.basics.caller import warn_user
-from featly.basics.errors import DataError, LeakWarning
+from featly.basics.errors import (
+    DataError,
+    LeakWarning,
+    Parameter,
+    ParameterError,
+    Row,
+    Setting,
+    TargetName,
+)
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, ByteArray, IntArray
 from featly.measures.recovery import Roles
@@ -146,9 +154,11 @@ class Dataset:
         kind = Schema.of(schema).target_kind
         if kind not in (None, "classes"):
             raise DataError(
-                f"target_kind={kind!r} of dataset {name!r}: it is judged by predicted classes, so "
-                f"cut y into classes. To rank columns for {kind}, fit "
-                f"{suggest(methods_that(target=kind))}"
+                Setting("target_kind", kind),
+                f" of dataset {name!r}: it is judged by predicted classes, so cut ",
+                TargetName(),
+                f" into classes. To rank columns for {kind}, fit "
+                f"{suggest(methods_that(target=kind))}",
             )
         codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
         X, columns = _normal_form(X, Schema.of(schema))
@@ -282,10 +292,13 @@ def _warn_of_repeats(X: Any, name: str) -> None:
     )
     if suspect is not None:
         warn_user(
-            f"dataset {name!r}: column {suspect!r} looks like an identifier that repeats, so rows "
-            "of one individual may be on both sides of a split, and results too good: pass "
-            f"row_groups={suspect!r}, or leave the column out",
-            LeakWarning,
+            LeakWarning(
+                f"dataset {name!r}: column {suspect!r} looks like an identifier that repeats, so "
+                "rows of one individual may be on both sides of a split, and results too good: "
+                "pass ",
+                Setting("row_groups", suspect),
+                ", or leave the column out",
+            )
         )
 
 
@@ -394,6 +407,17 @@ def _schema_by_position(columns: Columns) -> Schema | None:
     )
 
 
+def rename_columns(data: Dataset, names: Sequence[str]) -> Dataset:
+    """Return the dataset with these names of columns, for a matrix that has none of its own."""
+    if isinstance(names, str):
+        raise ParameterError(Setting("names", names), ": give a list with a name for each column")
+    if len(names) != data.n_features:
+        raise ParameterError(
+            Parameter("names"), f": give {data.n_features} of them, one for each column"
+        )
+    return replace(data, names=[str(name) for name in names])
+
+
 def _group_codes(groups: Any, n_rows: int, name: str) -> IntArray | None:
     values = _require_length(groups, n_rows, "row_groups", name)
     if values is None:
@@ -401,8 +425,9 @@ def _group_codes(groups: Any, n_rows: int, name: str) -> IntArray | None:
     missing = [v is None or type(v).__name__ == "NAType" or v != v for v in values.tolist()]
     if any(missing):
         raise DataError(
-            f"row_groups of {name!r} is missing in row {missing.index(True)}: give every row a "
-            "group, one of its own if it belongs to none"
+            f"row_groups of {name!r} is missing in ",
+            Row(missing.index(True)),
+            ": give every row a group, one of its own if it belongs to none",
         )
     try:
         codes = np.unique(values, return_inverse=True)[1]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from featly.basics.errors import DataError
+from featly.basics.errors import Column, DataError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.ranking.ordering import round_scores
@@ -214,8 +214,9 @@ def _ranges(low: FloatArray, high: FloatArray, names: Sequence[str]) -> FloatArr
     odd = np.flatnonzero(np.isinf(low) | np.isinf(high) | np.isinf(ranges))
     if len(odd):
         raise DataError(
-            f"column {names[odd[0]]!r} has an infinite or too large value: correct it, or make it "
-            "missing"
+            "column ",
+            Column(names[odd[0]]),
+            " has an infinite or too large value: correct it, or make it missing",
         )
     return np.where(ranges > 0, ranges, np.inf)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError, Row
 from featly.basics.typing import BoolArray, IntArray
 from featly.study.splitter import Rows, Split, Splitter
 from featly.table.frames import values_of
@@ -57,8 +57,10 @@ def _read_labels(labels: list[Any], name: str) -> BoolArray:
     for row, word in enumerate(words):
         if word not in TRAIN + TEST:
             raise DataError(
-                f"the official split ({name}) has {labels[row]!r} in row {row}: label every row "
-                "'train' or 'test' (or all rows True or False), or leave the row out"
+                f"the official split ({name}) has {labels[row]!r} in ",
+                Row(row),
+                ": label every row "
+                "'train' or 'test' (or all rows True or False), or leave the row out",
             )
     return np.array([word in TEST for word in words], dtype=bool)
 

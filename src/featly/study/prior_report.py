@@ -9,7 +9,6 @@ where :math:`\hat d_{(i)}` is the difference of the two stabilities when split i
 Arvesen, J. N. (1969), Jackknifing U-statistics, *Ann. Math. Statist.* 40, 2076-2100.
 """
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +19,14 @@ from scipy import stats
 from sklearn.base import clone
 
 from featly.base import Ranker
-from featly.basics.errors import DataError, NoEvidenceWarning, ParameterError, SchemaError
+from featly.basics.errors import (
+    Column,
+    DataError,
+    Field,
+    NoEvidenceWarning,
+    ParameterError,
+    SchemaError,
+)
 from featly.basics.progress import TimedProgress
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.measures.corrected_t import check_fraction
@@ -285,15 +291,16 @@ def _fit_on_all_rows(
                 for name, method in methods.items()
             }
         except DataError as problem:
-            raise type(problem)(_insert_names(str(problem), data)) from None
+            raise problem.replace_fields(lambda field: _name_column(field, data)) from None
     return fitted, [f"{w.category.__name__}: {w.message}" for w in caught]
 
 
-def _insert_names(message: str, data: Dataset) -> str:
-    """Replace positions in a message by the names of the table, which an array has lost."""
-    if is_frame(data.X) or isinstance(data.names, DefaultNames):
-        return message
-    return re.sub(r"'x(\d+)'", lambda match: repr(data.names[int(match[1])]), message)
+def _name_column(field: Field, data: Dataset) -> Field:
+    """Return a column of an array under the name that it had in the table; others unchanged."""
+    if not isinstance(field, Column) or is_frame(data.X):
+        return field
+    position = DefaultNames(data.n_features).position(field.name)
+    return field if position is None else Column(str(data.names[position]))
 
 
 def _figures(

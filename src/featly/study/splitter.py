@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError, Row
 from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.problem.target import read_classes
 from featly.study.stratification import main_classes
@@ -194,8 +194,9 @@ def _read_groups(row_groups: Any, n_rows: int) -> tuple[IntArray, AnyArray]:
         absent = (labels != labels).tolist()
     if any(absent):
         raise DataError(
-            f"row_groups is missing in row {absent.index(True)}: give every row a group, one of "
-            "its own where it belongs to none"
+            "row_groups is missing in ",
+            Row(absent.index(True)),
+            ": give every row a group, one of its own where it belongs to none",
         )
     try:
         group_labels, codes = np.unique(labels, return_inverse=True)

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Row, Text
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, IntArray
 
@@ -180,8 +180,8 @@ class Table(ABC):
                 "categorical column can hold: is it an identifier? Leave it out"
             )
 
-    def _dtype_error(self, column: int, problem: str, remedy: str) -> DataError:
-        return DataError(f"column {self.names[column]!r} {problem}: {remedy}")
+    def _dtype_error(self, column: int, problem: str | Text, remedy: str) -> DataError:
+        return DataError(f"column {self.names[column]!r} ", problem, f": {remedy}")
 
     def _date_error(self, column: int) -> DataError:
         return self._dtype_error(
@@ -199,7 +199,7 @@ class Table(ABC):
         verb = "holds" if len(by_word) == 1 else "mixes"
         return self._dtype_error(
             column,
-            f"{verb} {words} (row {row}: {value!r})",
+            Text(f"{verb} {words} (", Row(row), f": {value!r})"),
             "correct that value, or make the whole column text",
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.errors import Column, DataError, ParameterError, SchemaError
 from featly.basics.kinds import CONTINUOUS, KINDS, TARGET_KINDS
 from featly.table.frames import (
     ArrayTable,
@@ -304,7 +304,7 @@ class Schema:
             seen: set[int] = set()
             for column in indices:
                 if column in seen:
-                    raise SchemaError(f"{part} names {names[column]!r} twice")
+                    raise SchemaError(f"{part} names ", Column(names[column]), " twice")
                 seen.add(column)
             return indices
 
@@ -321,7 +321,9 @@ class Schema:
         for code, word in enumerate(KINDS):
             for column in find_all(word, getattr(self, word)):
                 if column in kind_of:
-                    raise SchemaError(f"{names[column]!r} cannot be {kind_of[column]} and {word}")
+                    raise SchemaError(
+                        Column(names[column]), f" cannot be {kind_of[column]} and {word}"
+                    )
                 kind_of[column] = word
                 kinds[column] = code
         find_all("known_before", self.known_before)  # an unknown name is an error

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from featly.base import Problem, Selection, SubsetSelector, stop_with
-from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.errors import Column, DataError, ParameterError, SchemaError
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.params import Number, OneOf, Rule, Whole, check_parameters
 from featly.basics.progress import progress_bar
@@ -246,8 +246,10 @@ class Wrapper(Verbose, Seeded, SubsetSelector):
         if kinds.any() and not self._has_mixed_learner():
             name = type(self.estimator).__name__
             raise DataError(
-                f"column {columns.names[int(kinds.argmax())]!r} is categorical, {name} takes "
-                f"numbers: give make_pipeline(Encoder(), {name}(...)), or a learner by name"
+                "column ",
+                Column(columns.names[int(kinds.argmax())]),
+                f" is categorical, {name} takes numbers: give make_pipeline(Encoder(), "
+                f"{name}(...)), or a learner by name",
             )
         super()._check_schema(columns, target)
 
@@ -390,8 +392,10 @@ def _units(columns: Columns, ranked: IntArray) -> list[IntArray]:
         for column in members.tolist():
             if column in group:
                 raise SchemaError(
-                    f"column {columns.names[column]!r} is in the groups {group[column]!r} and "
-                    f"{name!r}: Wrapper needs groups that do not overlap"
+                    "column ",
+                    Column(columns.names[column]),
+                    f" is in the groups {group[column]!r} and {name!r}: Wrapper needs groups that "
+                    "do not overlap",
                 )
             group[column] = name
     units: dict[str | int, list[int]] = {}

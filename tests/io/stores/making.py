@@ -12,6 +12,10 @@ def write_npy(path, X, order):
     np.save(path, np.asarray(X, order=order))
 
 
+def write_feather(path, X, compression):
+    pl.from_numpy(X).write_ipc(path, compression=compression, record_batch_size=7)
+
+
 def write_h5(path, X, **options):
     import h5py
 
@@ -85,6 +89,8 @@ MAKERS = {
     "npy": (".npy", floats, lambda path, X: write_npy(path, X, "F")),
     "npy-rows": (".npy", floats, lambda path, X: write_npy(path, X, "C")),
     "parquet": (".parquet", floats, lambda path, X: pl.from_numpy(X).write_parquet(path)),
+    "arrow": (".arrow", floats, lambda path, X: pl.from_numpy(X).write_ipc(path)),
+    "arrow-lz4": (".feather", floats, lambda path, X: write_feather(path, X, "lz4")),
     "h5": (".h5", floats, write_h5),
     "h5-chunks": (".h5", floats, lambda path, X: write_h5(path, X, chunks=(8, 16))),
     "h5-gzip": (".hdf5", floats, lambda path, X: write_h5(path, X, chunks=(8, 16), compression=4)),

@@ -36,7 +36,7 @@ import numpy as np
 
 from featly import __version__
 from featly.basics.atomic_file import whole_file
-from featly.basics.errors import DataError, SlowWarning
+from featly.basics.errors import DataError, Parameter, Setting, SlowWarning, Text
 from featly.basics.typing import AnyArray
 from featly.core.greedy.packing import PackedColumns, Packing
 from featly.core.runtime.parallel import run_blocks
@@ -48,6 +48,7 @@ VERSION = 2
 HEAD = struct.Struct("<8sQ")
 FOOTER = struct.Struct("<QQQ8s")
 ALIGNED = 64
+OTHER_CACHE = Text("give another ", Parameter("cache"))
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 Arrays = dict[str, AnyArray]
@@ -297,7 +298,7 @@ class PackedFile:
         arrays = columns.arrays()
         with (
             self._lock,
-            _explain_full_disk(self.path.parent, "name another folder as cache"),
+            _explain_full_disk(self.path.parent, OTHER_CACHE),
         ):
             entry = _write_record(self._file, arrays)
             with self._journal.open("a") as journal:
@@ -314,7 +315,7 @@ class PackedFile:
     def _finalise(self) -> None:
         index = json.dumps({"key": self.key, "records": self._entries}).encode()
         number = self._file.fileno()
-        with _explain_full_disk(self.path.parent, "name another folder as cache"):
+        with _explain_full_disk(self.path.parent, OTHER_CACHE):
             end = os.fstat(number).st_size
             footer = FOOTER.pack(end, len(index), zlib.crc32(index), MAGIC)
             _write_bytes(self._file, index + footer, end)
@@ -375,7 +376,8 @@ class PackedFile:
                 if not self.path.exists():
                     raise DataError(
                         f"{str(self._partial)!r} is being written by another run: wait for it, or "
-                        "give another cache"
+                        "give another ",
+                        Parameter("cache"),
                     )
                 file.close()
                 return
@@ -400,7 +402,7 @@ class PackedFile:
                     break
                 self._entries.append(entry)
                 end = entry["begin"] + entry["size"]
-        with _explain_full_disk(self.path.parent, "name another folder as cache"):
+        with _explain_full_disk(self.path.parent, OTHER_CACHE):
             _write_bytes(file, head, 0)
             file.truncate(end)
             with self._journal.open("w") as journal:
@@ -492,7 +494,7 @@ def _record_arrays(mapped: mmap.mmap, entry: dict[str, Any]) -> Arrays:
 
 
 @contextlib.contextmanager
-def _explain_full_disk(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+def _explain_full_disk(folder: str | os.PathLike[str], remedy: str | Text) -> Iterator[None]:
     """Raise errors of a full disk with an explanation."""
     try:
         yield
@@ -501,14 +503,14 @@ def _explain_full_disk(folder: str | os.PathLike[str], remedy: str) -> Iterator[
             raise
         raise OSError(
             problem.errno,
-            f"no space is left in {str(folder)!r} for packed columns: free some, or {remedy}",
+            Text(f"no space is left in {str(folder)!r} for packed columns: free some, or ", remedy),
         ) from None
 
 
 @contextlib.contextmanager
 def _explain_unwritable_folder(folder: Path) -> Iterator[None]:
     """Raise errors of a folder that cannot be written to with an explanation."""
-    with _explain_full_disk(folder, "name another folder as cache"):
+    with _explain_full_disk(folder, OTHER_CACHE):
         try:
             yield
         except OSError as problem:
@@ -516,8 +518,13 @@ def _explain_unwritable_folder(folder: Path) -> Iterator[None]:
                 raise
             raise type(problem)(
                 problem.errno,
-                f"cache={str(folder)!r} cannot be written to ({problem.strerror}): give a folder "
-                "of yours, or leave cache out",
+                Text(
+                    Setting("cache", str(folder)),
+                    f" cannot be written to ({problem.strerror}): give a folder of yours, or "
+                    "leave ",
+                    Parameter("cache"),
+                    " out",
+                ),
             ) from None
 
 
@@ -533,7 +540,8 @@ def _lock_for_writing(file: Any, path: Path) -> None:
         if problem.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
             return  # a file system without locks
         raise DataError(
-            f"{str(path)!r} is being written by another run: wait for it, or give another cache"
+            f"{str(path)!r} is being written by another run: wait for it, or give another ",
+            Parameter("cache"),
         ) from None
 
 

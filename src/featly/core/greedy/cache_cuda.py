@@ -117,7 +117,8 @@ def _copy_to_pinned(array: Any) -> np.ndarray:
     except cuda.runtime.CUDARuntimeError as error:
         raise DeviceError(
             f"neither the device nor the host has memory for {array.nbytes / 1e9:.3g} GB more of "
-            f"packed columns: {REMEDY}"
+            "packed columns: ",
+            *REMEDY,
         ) from error
     out = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
     array.get(out=out)

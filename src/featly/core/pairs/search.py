@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from featly.basics.errors import ParameterError
+from featly.basics.errors import Parameter, ParameterError, Setting
 from featly.basics.resources import Resources
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.runtime.jit import kernel
@@ -260,8 +260,14 @@ def round_to_grid(threshold: float, grid: float) -> float:
 def too_many_pairs_error(threshold: float, max_pairs: int) -> ParameterError:
     """Return the error for too many pairs that reach a threshold."""
     return ParameterError(
-        f"more than max_pairs={max_pairs} pairs reach threshold={threshold:g}: give a higher "
-        "threshold, neighbours= for the nearest alone, or a larger max_pairs"
+        "more than ",
+        Setting("max_pairs", max_pairs),
+        " pairs reach ",
+        Setting("threshold", float(f"{threshold:g}")),
+        ": give a higher threshold, ",
+        Parameter("neighbours"),
+        " for the nearest alone, or a larger ",
+        Parameter("max_pairs"),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import ParameterError
+from featly.basics.errors import ParameterError, Setting
 from featly.basics.resources import Resources
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.pairs import search
@@ -406,6 +406,7 @@ def _sizes(columns: Columns, expected_pairs: int, memory_budget: int) -> tuple[i
     if needed > memory_budget:
         raise NotOnDevice(
             f"a comparison of all pairs needs {needed / 1e9:.3g} GB on the device besides the "
-            f"columns, and {memory_budget / 1e9:.3g} GB are free: give device='cpu'"
+            f"columns, and {memory_budget / 1e9:.3g} GB are free: give ",
+            Setting("device", "cpu"),
         )
     return width, slack + 2 * expected_pairs

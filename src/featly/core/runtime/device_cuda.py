@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DeviceError
+from featly.basics.errors import DeviceError, Field, Message, Parameter, Setting
 from featly.basics.typing import AnyArray
 from featly.core.runtime.parallel import run_blocks, split
 
@@ -35,10 +35,10 @@ __all__ = [
 STAGE = 1 << 25  # bytes of a pinned buffer
 PIECE = 1 << 22  # bytes that one thread copies at a time
 SMALL = 1 << 20  # bytes up to which an array is copied in one piece
-REMEDY = "give memory_limit=..., or device='cpu'"
+REMEDY = ("give ", Parameter("memory_limit"), ", or ", Setting("device", "cpu"))
 
 
-class NotOnDevice(Exception):  # noqa: N818  not an error: the computation runs on the CPU
+class NotOnDevice(Message):
     """The computation is not done on a device; the message is the reason.
 
     The code that chooses between the device and the CPU then takes the CPU, or raises a DeviceError
@@ -60,26 +60,28 @@ def xp() -> Any:
     """Return the module CuPy, or raise a DeviceError that says why it cannot be used."""
     reason = _unavailable_reason()
     if reason is not None:
-        raise DeviceError(reason)
+        raise DeviceError(*reason)
     import cupy
 
     return cupy
 
 
 @functools.cache
-def _unavailable_reason() -> str | None:
-    """Return the reason why no device can be used, or None."""
+def _unavailable_reason() -> tuple[str | Field, ...] | None:
+    """Return the reason why no device can be used, as the parts of a message, or None."""
+    on_cpu = Setting("device", "cpu")
     try:
         import cupy
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
-            return "device='cuda' needs CuPy: pip install 'featly[gpu]', or give device='cpu'"
-        return f"CuPy cannot be imported ({_first_line(error)}): repair it, or give device='cpu'"
+            needs = " needs CuPy: pip install 'featly[gpu]', or give "
+            return Setting("device", "cuda"), needs, on_cpu
+        return f"CuPy cannot be imported ({_first_line(error)}): repair it, or give ", on_cpu
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except Exception as error:
-        return f"no CUDA device can be used ({_first_line(error)}): give device='cpu'"
-    return None if count else "no CUDA device is there: give device='cpu'"
+        return f"no CUDA device can be used ({_first_line(error)}): give ", on_cpu
+    return None if count else ("no CUDA device is there: give ", on_cpu)
 
 
 def _first_line(error: BaseException) -> str:
@@ -259,7 +261,8 @@ def translate_memory_errors(n_bytes: int | None = None) -> Iterator[None]:
         needed = _format_gigabytes(n_bytes) if n_bytes else _first_line(error)
         raise DeviceError(
             f"the device has too little memory: {needed} are needed, "
-            f"{_format_gigabytes(free_bytes())} are free: {REMEDY}"
+            f"{_format_gigabytes(free_bytes())} are free: ",
+            *REMEDY,
         ) from error
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter, Text
 from featly.basics.kinds import CATEGORICAL
 from featly.basics.resources import format_bytes
 from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
@@ -150,8 +150,11 @@ def write_at(descriptor: int, values: AnyArray, offset: int) -> None:
             raise
         raise OSError(
             problem.errno,
-            f"no space is left in {tempfile.gettempdir()!r} for {format_bytes(len(view))} of "
-            "columns: free some, set TMPDIR to a larger disk, or give a larger memory_limit",
+            Text(
+                f"no space is left in {tempfile.gettempdir()!r} for {format_bytes(len(view))} of "
+                "columns: free some, set TMPDIR to a larger disk, or give a larger ",
+                Parameter("memory_limit"),
+            ),
         ) from None
 
 

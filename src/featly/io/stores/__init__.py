@@ -1,4 +1,4 @@
-"""Tables on disk that are read by blocks of columns: npy, parquet, HDF5, Zarr, PLINK bed."""
+"""Tables on disk that are read by blocks of columns, one module a format."""
 
 from featly.io.stores.base import StoredTable
 from featly.io.stores.npy import table_behind_map

@@ -16,10 +16,21 @@ from featly.basics.resources import format_bytes
 from featly.io.stores.files import DiskFile
 from featly.table.frames import DefaultNames
 
-__all__ = ["StoredTable", "require_dtype", "require_shape", "shorten_message", "spans"]
+__all__ = [
+    "StoredTable",
+    "UnusedLimitError",
+    "require_dtype",
+    "require_shape",
+    "shorten_message",
+    "spans",
+]
 
 SPAN_BYTES = 1 << 25  # most bytes that are read together to pick columns from them
 GAP_BYTES = 1 << 16  # most bytes between two columns that are read rather than skipped
+
+
+class UnusedLimitError(DataError):
+    """A memory limit for a table of which nothing is copied to memory when it is opened."""
 
 
 class StoredTable(ABC):

@@ -158,6 +158,10 @@ class BedTable(StoredTable):
         return out.T
 
     # ---- people -----------------------------------------------------------------------------
+    def _target_names(self) -> list[str]:
+        """Return the columns of the ``.fam`` file that are offered as a target."""
+        return ["phenotype", "sex"]
+
     def column(self, name: str) -> np.ndarray | None:
         """Return a column of the ``.fam`` file: fid, iid, father, mother, sex or phenotype.
 

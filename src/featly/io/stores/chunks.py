@@ -1,13 +1,13 @@
 """Columns of an array that is stored in chunks, where only whole chunks can be read."""
 
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from featly.basics.caller import warn_user
 from featly.basics.errors import SlowWarning
 from featly.basics.resources import format_bytes
 
@@ -70,17 +70,16 @@ class Bands:
         """Return whether bands are small enough to be cached."""
         return self.band_bytes <= BAND_BYTES
 
-    def warn(self, name: str, chunks: tuple[int, int], stacklevel: int) -> None:
+    def warn(self, name: str, chunks: tuple[int, int]) -> None:
         """Warn if the chunks are so wide that they are read again for many blocks."""
         times = min(self.band_bytes, self.n_rows * self.n_features * self.dtype.itemsize)
         times //= BLOCK_BYTES
         if not self.is_cached and times >= WORTH_A_WARNING:
-            warnings.warn(
+            warn_user(
                 f"{name} lies in chunks of {chunks[0]} rows and {chunks[1]} columns: with blocks "
                 f"of {format_bytes(BLOCK_BYTES)} everything is read about {times} times. Write it "
                 f"in chunks of {self.n_rows} rows and a few hundred columns",
                 SlowWarning,
-                stacklevel=stacklevel + 1,
             )
 
     def read(self, low: int, high: int, fetch: Fetch) -> np.ndarray:

@@ -16,21 +16,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from featly.basics.errors import DataError
-from featly.io.byte_source import ByteSource
+from featly.io.byte_source import ByteSource, is_text
+from featly.table.formats import FORMATS, describe_endings, format_of_content
 
 __all__ = ["Buffers", "DiskFile", "State", "describe_beginning"]
 
 PROBE_BYTES = 1 << 16
 POOLED_BYTES = 1 << 22  # smaller blocks are quickly allocated
 CACHE_LINE = 64
-
-_BEGINNINGS = {
-    b"\x93NUMPY": "a NumPy array (.npy)",
-    b"PAR1": "a parquet table (.parquet)",
-    b"\x89HDF\r\n\x1a\n": "an HDF5 file (.h5, .h5ad)",
-    b"l\x1b": "PLINK genotypes (.bed)",
-    b"PK\x03\x04": "a zip file (.npz, .xlsx, .zarr.zip)",
-}
 
 
 class State(NamedTuple):
@@ -271,9 +264,7 @@ class Buffers:
 
 def describe_beginning(start: bytes) -> str | None:
     """Return a description of the kind of file that begins so, or None if it is unknown."""
-    for beginning, description in _BEGINNINGS.items():
-        if start.startswith(beginning):
-            return description
-    if start[:4096] and not start[:4096].strip(b"\t\n\r\x0c\x1b" + bytes(range(32, 256))):
-        return "text"
-    return None
+    kind = format_of_content(start)
+    if kind is not None:
+        return f"{FORMATS[kind].words} ({describe_endings([kind], usual=True)})"
+    return "text" if is_text(start) else None

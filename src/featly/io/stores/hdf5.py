@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter
 from featly.basics.typing import AnyArray
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores import h5ad as annotated
-from featly.io.stores.base import StoredTable, require_dtype, require_shape, shorten_message
+from featly.io.stores.base import (
+    StoredTable,
+    UnusedLimitError,
+    require_dtype,
+    require_shape,
+    shorten_message,
+)
 from featly.io.stores.chunks import HELD_BANDS, Bands
 from featly.io.stores.files import Buffers, DiskFile, describe_beginning
 from featly.io.stores.raw import RawValues
@@ -76,10 +82,17 @@ class Hdf5Table(StoredTable):
         self._annotated = annotated.is_annotated(self._h5)
         if layer is not None and not self._annotated:
             raise DataError(
-                f"{self.name} has no layers, as it is no h5ad file: name the matrix by dataset"
+                f"{self.name} has no layers, as it is no h5ad file: name the matrix by ",
+                Parameter("dataset"),
             )
         if layer is not None and dataset is not None:
-            raise DataError(f"both layer {layer!r} and dataset {dataset!r} are named: name one")
+            raise DataError(
+                "both ",
+                Parameter("layer"),
+                f" {layer!r} and ",
+                Parameter("dataset"),
+                f" {dataset!r} are named: name one",
+            )
         where = dataset
         if self._annotated and dataset is None:
             where = "X" if layer is None else f"layers/{layer}"
@@ -89,10 +102,7 @@ class Hdf5Table(StoredTable):
             self._open_sparse(matrix, memory_limit)
         else:
             if memory_limit is not None:
-                raise DataError(
-                    f"memory_limit is for matrices that are sparse by rows, but {self.where!r} of "
-                    f"{self.name} is not: leave memory_limit out"
-                )
+                raise _unused_limit_error(f"{self.where!r} of {self.name} is not")
             self._open_dense(matrix)
 
     def _matrix(self, where: str | None) -> Any:
@@ -103,7 +113,8 @@ class Hdf5Table(StoredTable):
             if not paths:
                 raise DataError(f"{self.name} has no matrix: a dataset of two dimensions is needed")
             raise DataError(
-                f"{self.name} has {len(paths)} matrices ({_list_names(paths)}): name one by dataset"
+                f"{self.name} has {len(paths)} matrices ({_list_names(paths)}): name one by ",
+                Parameter("dataset"),
             )
         if where not in self._h5:
             hint = f": there are {_list_names(paths)}" if paths else ", and no other"
@@ -134,13 +145,13 @@ class Hdf5Table(StoredTable):
                 self._file, offset, self.shape, dataset.dtype, feature_major=False
             )
             self.nbytes = self._values.nbytes
-            self._values.warn(label, stacklevel=6)
+            self._values.warn(label)
             return
         self._dataset = dataset
         self.nbytes = int(dataset.id.get_storage_size()) or dataset.nbytes
         chunks = dataset.chunks or self.shape
         self._bands = Bands(self.shape, chunks[1], self.dtype)
-        self._bands.warn(label, chunks, stacklevel=6)
+        self._bands.warn(label, chunks)
         self.alignment: int = self._bands.width
         self.held_bytes = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
 
@@ -148,10 +159,7 @@ class Hdf5Table(StoredTable):
         label = f"{self.where!r} of {self.name}"
         by_columns = annotated.sparse_format(group) == "csc"
         if by_columns and memory_limit is not None:
-            raise DataError(
-                f"memory_limit is for matrices that are sparse by rows, but {label} is so by "
-                "columns: leave memory_limit out"
-            )
+            raise _unused_limit_error(f"{label} is so by columns")
         self.n_rows, self.n_features = require_shape(annotated.sparse_shape(group), label)
         for part in ("data", "indices", "indptr"):
             if part not in group:
@@ -293,6 +301,14 @@ def _library() -> Any:
             "HDF5 files are read by h5py, which is not installed: pip install 'featly[io]'"
         ) from None
     return h5py
+
+
+def _unused_limit_error(reason: str) -> UnusedLimitError:
+    """Return the error for a limit of memory where nothing is transposed."""
+    limit = Parameter("memory_limit")
+    return UnusedLimitError(
+        limit, f" is for matrices that are sparse by rows, but {reason}: leave ", limit, " out"
+    )
 
 
 def _check_filters(dataset: Any, label: str) -> None:

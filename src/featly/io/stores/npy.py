@@ -39,7 +39,7 @@ class _RawTable(StoredTable):
             self._file, offset, self.shape, stored, feature_major=self.feature_major
         )
         self.nbytes: int = self._values.nbytes
-        self._values.warn(self.name, stacklevel=5)
+        self._values.warn(self.name)
         if self.feature_major:
             self._file.advise_sequential()
 

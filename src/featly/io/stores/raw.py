@@ -1,10 +1,10 @@
 """A matrix of numbers in a file, one value behind the other, without compression."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from featly.basics.caller import warn_user
 from featly.basics.errors import SlowWarning
 from featly.basics.resources import format_bytes
 from featly.io.stores.base import GAP_BYTES, SPAN_BYTES, spans
@@ -63,7 +63,7 @@ class RawValues:
         """Bytes of all values."""
         return self.n_rows * self.n_features * self.stored.itemsize
 
-    def warn(self, name: str, stacklevel: int) -> None:
+    def warn(self, name: str) -> None:
         """Warn if columns have to be gathered from very many rows."""
         if self.feature_major:
             return
@@ -71,12 +71,11 @@ class RawValues:
         whole = self.nbytes / RATE
         seconds = min(blocks * whole, blocks * self.n_rows * CALL + whole)
         if seconds - whole > WORTH_A_WARNING:
-            warnings.warn(
+            warn_user(
                 f"{name} lies row by row, and has {self.n_rows} rows: to read all columns in "
                 f"blocks of {format_bytes(BLOCK_BYTES)} takes about {seconds / 60:.0f} minutes, "
                 f"where column by column it takes {max(whole, 1):.0f} s. Write it in Fortran order",
                 SlowWarning,
-                stacklevel=stacklevel + 1,
             )
 
     def read(self, low: int, high: int) -> np.ndarray:

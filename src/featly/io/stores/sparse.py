@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter, Text
 from featly.basics.resources import format_bytes, free_memory
 from featly.basics.typing import AnyArray
 
@@ -78,12 +78,13 @@ class CompressedColumns:
     def _check_limit(self, memory_limit: int | None) -> None:
         limit = free_memory() // FREE_SHARE if memory_limit is None else memory_limit
         if self.held_bytes > limit:
-            allowed = "is free for it" if memory_limit is None else "memory_limit allows"
+            allowed = Text(Parameter("memory_limit"), " allows")
             raise DataError(
                 f"{self.label} is sparse by rows; by columns it would take "
                 f"{format_bytes(self.held_bytes)} of memory, more than the {format_bytes(limit)} "
-                f"that {allowed}. Write it by columns once: adata.X = adata.X.tocsc(); "
-                "adata.write_h5ad(path)"
+                "that ",
+                "is free for it" if memory_limit is None else allowed,
+                ". Write it by columns once: adata.X = adata.X.tocsc(); adata.write_h5ad(path)",
             )
 
     def block(self, low: int, high: int) -> Any:

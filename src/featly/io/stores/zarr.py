@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Parameter
 from featly.io.column_lookup import ColumnFinder
 from featly.io.stores.base import StoredTable, require_dtype, require_shape, shorten_message
 from featly.io.stores.chunks import HELD_BANDS, Bands
@@ -78,7 +78,9 @@ class ZarrTable(StoredTable):
         if hasattr(self._root, "shape"):
             if dataset is not None:
                 raise DataError(
-                    f"{self.name} is one array, no group of them: leave dataset {dataset!r} out"
+                    f"{self.name} is one array, no group of them: leave ",
+                    Parameter("dataset"),
+                    f" {dataset!r} out",
                 )
             return self._root
         arrays = self._arrays()
@@ -90,7 +92,8 @@ class ZarrTable(StoredTable):
             if not known:
                 raise DataError(f"{self.name} has no array of two dimensions: there is no table")
             raise DataError(
-                f"{self.name} has {len(known)} matrices ({listed}): name one by dataset"
+                f"{self.name} has {len(known)} matrices ({listed}): name one by ",
+                Parameter("dataset"),
             )
         matrix = arrays.get(dataset.strip("/"))
         if matrix is None:
@@ -122,7 +125,7 @@ class ZarrTable(StoredTable):
         # a shard is a file of many chunks, each of which can be read alone
         chunks = int(array.chunks[0]), int(array.chunks[1])
         self._bands = Bands(self.shape, chunks[1], self.dtype)
-        self._bands.warn(label, chunks, stacklevel=5)
+        self._bands.warn(label, chunks)
         self.alignment: int = self._bands.width
         self.held_bytes: int = HELD_BANDS * self._bands.band_bytes if self._bands.is_cached else 0
         self._chunks = None

@@ -3,7 +3,7 @@
 The facts are in :mod:`featly.study.advise.facts`, the rules in :mod:`featly.study.advise.rules`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,6 +183,7 @@ def advise(
     *,
     schema: Schema | dict[str, Any] | None = None,
     row_groups: Any = None,
+    names: Sequence[str] | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Advice:
@@ -211,6 +212,8 @@ def advise(
         A prior changes the advice.
     row_groups : sequence, name of a column of X, or None, default=None
         Which rows belong together, such as those of one patient.
+    names : sequence of str or None, default=None
+        Names of the columns of an array or a sparse matrix, for warnings.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     random_state : int, default=0
@@ -255,7 +258,13 @@ def advise(
     if not is_whole or random_state < 0:
         raise ParameterError(f"random_state={random_state!r}: give a whole number of at least 0")
     facts, warnings = describe_table(
-        X, y, schema=schema, row_groups=row_groups, n_jobs=n_jobs, random_state=random_state
+        X,
+        y,
+        schema=schema,
+        row_groups=row_groups,
+        names=names,
+        n_jobs=n_jobs,
+        random_state=random_state,
     )
     rule = first_rule(facts)
     # missing values are filled only if the method takes none

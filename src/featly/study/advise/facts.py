@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from featly.basics.errors import DataError, LeakWarning
+from featly.basics.errors import DataError, LeakWarning, TargetName
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import ByteArray, IntArray
 from featly.diagnostics import SuspectColumns, complexity, suspect_columns
 from featly.diagnostics.reading import Rows, draw_stratified, read_rows
-from featly.study.dataset import Dataset
+from featly.study.dataset import Dataset, rename_columns
 from featly.table.schema import Schema
 
 __all__ = ["Facts", "describe_table"]
@@ -113,6 +113,7 @@ def describe_table(
     *,
     schema: Schema | dict[str, Any] | None,
     row_groups: Any,
+    names: Sequence[str] | None,
     n_jobs: int | None,
     random_state: int,
 ) -> tuple[Facts, list[str]]:
@@ -120,6 +121,7 @@ def describe_table(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LeakWarning)
         data = Dataset.of(X, y, schema=schema, row_groups=row_groups, name="X")
+    data = data if names is None else rename_columns(data, names)
     leaks = [w for w in caught if issubclass(w.category, LeakWarning)]
     for warning in caught:
         if warning not in leaks:
@@ -129,8 +131,9 @@ def describe_table(
     counts = np.bincount(data.codes)
     if counts.max() == 1:
         raise DataError(
-            f"y has {len(counts)} classes in {data.n_rows} rows, one row each: is it an identifier "
-            "or a measurement? Give classes of several rows"
+            TargetName(),
+            f" has {len(counts)} classes in {data.n_rows} rows, one row each: is it an identifier "
+            "or a measurement? Give classes of several rows",
         )
     prior = () if data.schema is None else data.schema.prior
     repeats = [str(leak.message).removeprefix("dataset 'X': ") for leak in leaks]
