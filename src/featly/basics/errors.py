@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 
+MOST_SHOWN = 200  # letters of a value
+
+
 # ---- messages ------------------------------------------------------------------------------------
 class Words:
     """Words of Python for the fields of a message; who speaks to others derives from this.
