@@ -25,7 +25,7 @@ from scipy.special import expit, logit
 
 from featly.basics.errors import DataError
 from featly.basics.typing import AnyArray, FloatArray
-from featly.measures.corrected_t import check_fraction
+from featly.measures.corrected_t import FRACTION
 from featly.measures.nested_rates import (
     FEWEST_ROWS,
     RateInterval,
@@ -163,7 +163,7 @@ def area_interval(
     >>> area_interval(values, values, y, folds=10, n_inner=5)
     RateInterval(value=0.923, lower=0.59, upper=0.98)
     """
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     codes = np.asarray(y)
     area, before = mean_area(outer, codes), mean_area(inner, codes)
     if math.isnan(area):

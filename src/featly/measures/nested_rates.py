@@ -29,7 +29,7 @@ from scipy.special import betaincinv
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import FloatArray, IntArray
-from featly.measures.corrected_t import check_fraction
+from featly.measures.corrected_t import FRACTION
 
 __all__ = [
     "FEWEST_ROWS",
@@ -210,7 +210,7 @@ def rate_limits(
     >>> lower.round(4), upper.round(4)
     (array([0.6161, 0.8174]), array([0.9221, 1.    ]))
     """
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     p, n = np.asarray(rates, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if p.shape != n.shape or p.ndim != 1:
         raise DataError(f"rates have shape {p.shape}, counts {n.shape}: give one of each a class")

@@ -23,7 +23,7 @@ from scipy import stats
 
 from featly.basics.errors import DataError
 from featly.basics.typing import FloatArray, IntArray
-from featly.measures.corrected_t import check_fraction
+from featly.measures.corrected_t import FRACTION
 from featly.measures.nested_rates import class_rates
 
 __all__ = ["HitComparison", "compare_hits"]
@@ -113,7 +113,7 @@ def compare_hits(
     >>> print(compare_hits(good, poor, y))
     +0.288 (+0.122 to +0.454), p = 0.000836
     """
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     a, b = (np.atleast_2d(np.asarray(hits, dtype=np.float64)) for hits in (first, second))
     if a.shape != b.shape:
         raise DataError(f"hits have shapes {a.shape} and {b.shape}: compare the same folds")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featly.basics.errors import DataError
+from featly.basics.params import Whole
 from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.measures.stability import half_index
@@ -28,7 +29,6 @@ from featly.study.evaluate import Sizes, sizes_for
 from featly.study.nested import read_pipelines
 from featly.study.nested_folds import deal_folds, shuffle_labels
 from featly.study.paths import Path, PathRunner, PathTask
-from featly.study.splitter import require_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -179,7 +179,7 @@ def half_stability(
     >>> table.columns, abs(table["stability"][0]) < 0.2
     (['method', 'size', 'stability', 'null', 'n'], True)
     """
-    require_whole("splits", splits, 1)
+    Whole(at_least=1).check("splits", splits)
     study, dataset = read_pipelines(
         methods, data, sizes=sizes, fill=fill, resample=resample, random_state=random_state
     )

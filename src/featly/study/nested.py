@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import AnyArray
 from featly.measures.nested_rates import FEWEST_ROWS, count_units
@@ -29,7 +30,6 @@ from featly.study.nested_folds import OuterFold, nested_folds
 from featly.study.nested_result import Candidate, Nested
 from featly.study.paths import NO_CLASS, Path, PathRunner, PathTask
 from featly.study.plan import Study
-from featly.study.splitter import require_whole
 
 __all__ = ["NestedStoppedError", "nested", "read_pipelines"]
 
@@ -127,7 +127,7 @@ def nested(
     (1, 0.89, 0.69, 0.96)
     """
     for name, value, least in (("folds", folds, 2), ("inner", inner, 2), ("repeats", repeats, 1)):
-        require_whole(name, value, least)
+        Whole(at_least=least).check(name, value)
     study, dataset = read_pipelines(
         methods, data, sizes=sizes, learner=learner, balanced=balanced, fill=fill,
         resample=resample, random_state=random_state,

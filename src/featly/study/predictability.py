@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import FloatArray, IntArray
 from featly.measures.nested_auc import mean_area
@@ -39,7 +40,6 @@ from featly.study.nested import check_classes, read_pipelines
 from featly.study.nested_folds import count_arrangements, deal_folds, shuffle_labels
 from featly.study.nested_result import NestedEstimate
 from featly.study.paths import Path, PathRunner, PathTask
-from featly.study.splitter import require_whole
 
 __all__ = ["Predictability", "predictability"]
 
@@ -166,7 +166,7 @@ def predictability(
     >>> result.answer, result.p_value
     ('yes', 0.05)
     """
-    require_whole("most", most, FEWEST_SHUFFLES)
+    Whole(at_least=FEWEST_SHUFFLES).check("most", most)
     if time_limit is not None and not time_limit > 0:
         raise ParameterError(f"time_limit={time_limit!r}: give seconds above 0, or None")
     study, dataset = read_pipelines(
