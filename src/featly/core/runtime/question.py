@@ -11,7 +11,7 @@ from functools import singledispatch, update_wrapper
 from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-__all__ = ["DISK", "GPU", "MEMORY", "Question", "places_of", "question", "find_unanswered"]
+__all__ = ["DISK", "GPU", "MEMORY", "Question", "find_unanswered", "places_of", "question"]
 
 P = ParamSpec("P")
 A = TypeVar("A")
