@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from featly import CFS, FTest, Schema
 from featly.base import Ranker
 from featly.basics.errors import SchemaError, SchemaWarning
+from featly.filters._greedy import GreedyInformation
 from featly.registry import METHODS, method_class
 from tests.reference import information
 from tests.reference.preference import greedy_with_costs, order_by_value
 
 WEIGHING = sorted(n for n, m in METHODS.items() if "costs" in m.uses and n != "cfs")
-SEARCHES = {"mifs", "mrmr", "jmi", "cmi", "cmim", "icap", "disr", "information-criterion"}
+SEARCHES = {n for n in WEIGHING if issubclass(method_class(n), GreedyInformation)}
 ONE_BY_ONE = sorted({*WEIGHING} - SEARCHES - {"monotone-dependence"})
 
 
@@ -82,7 +83,12 @@ def test_equal_costs_change_no_place_and_dear_columns_are_last(name):
 
 @pytest.mark.parametrize(
     ("name", "criterion"),
-    [("mrmr", information.mrmr), ("jmi", information.jmi), ("cmim", information.cmim)],
+    [
+        ("mrmr", information.mrmr),
+        ("jmi", information.jmi),
+        ("cmim", information.cmim),
+        ("jmim", information.jmim),
+    ],
 )
 @given(st.integers(0, 500), st.sampled_from([0.01, 0.1, 1.0]))
 @settings(max_examples=15, deadline=None)

@@ -10,14 +10,12 @@ import pytest
 
 from featly import method_facts
 from featly.core.runtime.question import DISK, GPU, MEMORY
-from featly.core.sources import CSCSource, DenseSource, StreamedSource
-from featly.core.sources.lent_cuda import LentSource
-from featly.core.sources.source_cuda import CudaSource, StreamedCudaSource
 from featly.registry import METHODS, method_class, methods_that
 from tests.repo.method_facts import derive
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (DenseSource, CSCSource, StreamedSource, CudaSource, StreamedCudaSource, LentSource)
+PLACES = (MEMORY, DISK, GPU)
+KINDS_OF_TARGET = ("classes", "numbers", "survival")
 ROOMS_OF_KINDS = ("core/sources/", "core/counts/")
 
 
@@ -28,36 +26,35 @@ def pages(monkeypatch):
     return runpy.run_path(str(ROOT / "docs" / "method_pages.py"))
 
 
-def answer_of(asked, kind):
-    """Return how a question is answered for a kind of source: by an own answer, by default."""
-    if any(issubclass(kind, known) for known in asked.kinds):
-        return "own"
-    return "default" if kind.lies in asked.places else "-"
+def answer_at(asked, place):
+    """Return how a question is answered at a place: by default, or by kinds of table there."""
+    kinds = sorted(kind.__name__ for kind in asked.kinds if kind.lies == place)
+    return ", ".join(kinds) or ("default" if place in asked.places else "-")
 
 
 def test_the_table_of_questions_is_that_of_the_code(pages, capsys):
+    """Print the answers to every question by place, and compare them with the documentation."""
     rows = {row[0].strip("`"): row for row in pages["question_rows"]()}
     assert len(rows) > 25
-    with capsys.disabled():
-        print()
-        print(f"{'':26}" + "".join(f"{kind.__name__:>19}" for kind in SOURCES))
+    lines = [("", *PLACES)]
     for asked in pages["questions"]():
         if asked.gpu_module is not None:
             import_module(asked.gpu_module)
-        answers = {kind: answer_of(asked, kind) for kind in SOURCES}
-        with capsys.disabled():
-            print(f"{asked.__name__:26}" + "".join(f"{answers[kind]:>19}" for kind in SOURCES))
-        _, meaning, memory, disk, gpu, asked_by = rows[asked.__name__]
+        lines.append((asked.__name__, *(answer_at(asked, place) for place in PLACES)))
+        _, meaning, *shown, asked_by = rows[asked.__name__]
         assert meaning
-        assert memory == "yes", "a table in memory has an answer to every question"
-        assert (disk == "yes") == (DISK in asked.places)
-        assert (gpu == "yes") == (GPU in asked.places)
+        assert shown == ["yes" if place in asked.places else "–" for place in PLACES]
+        assert MEMORY in asked.places, "a table in memory has an answer to every question"
         own = {kind.lies for kind in asked.kinds}
         assert own <= asked.places, f"{asked.__name__} has an answer where it says there is none"
         if asked.gpu_module is not None:
             assert GPU in own, f"{asked.gpu_module} has no answer to {asked.__name__}"
         for name in [] if asked_by == "variants" else asked_by.split(", "):
-            assert method_class(name) is not None
+            assert asked in {q for t in KINDS_OF_TARGET for q in method_class(name)()._asks(t)}
+    with capsys.disabled():
+        print()
+        for name, *answers in lines:
+            print(f"{name:26}" + "".join(f"{answer:28}" for answer in answers))
 
 
 def test_every_question_that_a_method_asks_is_in_the_table(pages):

@@ -26,11 +26,11 @@ from featly.core.sources import (
     Moments,
     Source,
     centers_and_variances,
+    questions,
     weighted_comoments,
     weighted_level_counts,
     weighted_moments,
 )
-from featly.core.sources.questions import comoments, fetch_to_host
 from featly.problem.target import Classes, Target
 from featly.registry import methods_that, suggest
 from featly.table.schema import Columns
@@ -145,7 +145,9 @@ class Problem:
     def on_host(self, *, integers: bool) -> "Problem":
         """Return the same problem for the CPU: a table on a GPU is copied, or comes by blocks."""
         memory_budget = self.resources.memory_budget
-        return replace(self, source=fetch_to_host(self.source, memory_budget, integers=integers))
+        return replace(
+            self, source=questions.fetch_to_host(self.source, memory_budget, integers=integers)
+        )
 
     def in_memory(self, method: str) -> "Problem":
         """Return the same problem in memory, or raise DataError if it exceeds the memory budget."""
@@ -171,7 +173,7 @@ class Problem:
         """
         groups = self.classes.groups() if by_class else ()
         if self.weights is None:
-            moments = self.source.moments(*groups)
+            moments = questions.moments(self.source, *groups)
         else:
             moments = weighted_moments(self.source, self.weights, *groups)
         is_infinite = ~np.isfinite(moments.m2).all(axis=0)
@@ -184,7 +186,7 @@ class Problem:
     def comoments(self, h: FloatArray) -> Comoments:
         """Return moments of the columns with those of h; infinite values are an error."""
         if self.weights is None:
-            moments = comoments(self.source, h)
+            moments = questions.comoments(self.source, h)
         else:
             moments = weighted_comoments(self.source, self.weights, h)
         is_infinite = ~(np.isfinite(moments.m2) & np.isfinite(moments.product))

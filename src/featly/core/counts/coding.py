@@ -79,7 +79,7 @@ def _code_streamed(
     return StreamedCodes(source, rule, *groups, make_error, n_jobs, rows)
 
 
-@question
+@question(disk=False)
 def cut_columns(source: Source, cuts: Cuts, n_jobs: int | None = None) -> Codes:
     """Return the columns of a table in memory as codes, by cut points."""
     assert isinstance(source, DenseSource)
