@@ -232,7 +232,7 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--sizes", "7"), "sizes=[7]: dataset 'numbers' has 3 columns only"),
         (("--rule", "bets"), "--rule 'bets'"),
         (("--learner", "linear-svn"), "did you mean 'linear-svm'?"),
-        (("--metric", "bcd"), "--metric 'bcd': there are bcr, accuracy"),
+        (("--metric", "bcd"), "no metric 'bcd'"),
         (("--metric", "brier"), "'brier' needs probabilities, which learner 'linear-svm'"),
         (("--protocol", "leave-one-out", "--splits", "3"), "--splits is not for --protocol"),
         (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size is not for --protocol"),

@@ -91,12 +91,25 @@ def test_constant_predictions():
 def test_one_class_or_no_row_has_no_area():
     assert np.isnan(roc_auc([1, 1], [0.1, 0.2]))
     assert np.isnan(average_precision([0, 0], [0.1, 0.2]))
-    assert np.isnan(roc_auc([0, 1, 0, 1], np.full((4, 3), 0.3), 3))  # no row of the third class
+    assert np.isnan(roc_auc([2, 2], np.full((2, 3), 0.3), 3))
+    assert np.isnan(average_precision([2, 2], np.full((2, 3), 0.3), 3))
     for name in SCORE_METRICS:
         assert np.isnan(SCORE_METRICS[name].function(np.array([], int), [], 2))
     assert np.isnan(roc_auc([0, 1], [np.nan, 1.0]))
     assert np.isnan(average_precision([0, 1], [np.nan, 1.0]))
     assert all(np.isnan(calibration_line([1, 1], [0.1, 0.2])))
+
+
+def test_classes_without_a_row_are_left_out():
+    rng = np.random.default_rng(5)
+    y, p = np.arange(40) % 3, rng.random((40, 5))
+    absent = roc_auc(y, p, 5)
+    assert absent == pytest.approx(naive.area_of_classes(y.tolist(), p.tolist(), 3))
+    with_gap = np.where(np.arange(40)[:, None] == 3, np.nan, p)
+    assert np.isnan(roc_auc(y, with_gap, 5))
+    assert np.isnan(average_precision(y, with_gap, 5))
+    expected = [naive.average_precision((y == c).astype(int).tolist(), p[:, c]) for c in range(3)]
+    assert average_precision(y, p, 5) == pytest.approx(np.mean(expected))
 
 
 def test_classes_that_are_apart_have_no_slope():

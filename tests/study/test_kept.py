@@ -148,7 +148,7 @@ def test_many_classes(table):
     ]  # fmt: skip
     results = Study("none", (X, y), KFold(3)).run(n_jobs=1)
     assert results.predicted_rows().columns[4:] == ["decision_a", "decision_b", "decision_c"]
-    assert 0.5 < results.pooled("auc") < 1
+    assert 0.5 < results.pooled_metric("auc") < 1
     with pytest.raises(DataError, match="is of two classes, and there are 3"):
         results.at_thresholds()
 
@@ -174,13 +174,13 @@ def test_pooled_metrics(results):
     rows = results.predicted_rows(3, method="f-test")
     y, p = rows["truth"] == "well", rows["probability"].to_numpy()
     which = {"size": 3, "method": "f-test"}
-    assert results.pooled("auc", **which) == pytest.approx(peers.roc_auc_score(y, p))
-    assert results.pooled("brier", **which) == pytest.approx(peers.brier_score_loss(y, p))
+    assert results.pooled_metric("auc", **which) == pytest.approx(peers.roc_auc_score(y, p))
+    assert results.pooled_metric("brier", **which) == pytest.approx(peers.brier_score_loss(y, p))
     bcr = peers.balanced_accuracy_score(y, rows["predicted"] == "well")
-    assert results.pooled("bcr", **which) == pytest.approx(bcr)
-    assert results.pooled(**which) == pytest.approx(bcr)
+    assert results.pooled_metric("bcr", **which) == pytest.approx(bcr)
+    assert results.pooled_metric(**which) == pytest.approx(bcr)
     with pytest.raises(ParameterError, match="'categorical' is not one of predictions"):
-        results.pooled("categorical", **which)
+        results.pooled_metric("categorical", **which)
 
 
 def test_other_thresholds(results, table):
@@ -192,7 +192,7 @@ def test_other_thresholds(results, table):
         assert rates["sensitivity"][k] == pytest.approx(peers.recall_score(y, predicted))
         assert rates["ppv"][k] == pytest.approx(peers.precision_score(y, predicted))
         assert rates["f1"][k] == pytest.approx(peers.f1_score(y, predicted))
-    assert rates["bcr"][1] == pytest.approx(results.pooled("bcr", 3, method="f-test"))
+    assert rates["bcr"][1] == pytest.approx(results.pooled_metric("bcr", 3, method="f-test"))
     assert rates.row(2)[:5] == (1.0, 0.5, 0.0, 1.0, None)  # nothing is predicted: no ppv
     assert results.at_thresholds(size=3, method="f-test").height == 9
     with pytest.raises(ParameterError, match="give probabilities, from 0 to 1"):
@@ -200,7 +200,7 @@ def test_other_thresholds(results, table):
     with pytest.raises(ParameterError, match="give a list of numbers"):
         results.at_thresholds([np.nan], 3, method="f-test")
     svm = Study("f-test", table, KFold(4), sizes=[3]).run(n_jobs=1)
-    assert svm.at_thresholds([0.0])["bcr"][0] == pytest.approx(svm.pooled("bcr"))
+    assert svm.at_thresholds([0.0])["bcr"][0] == pytest.approx(svm.pooled_metric("bcr"))
     assert svm.at_thresholds()["threshold"].is_sorted()
     plain = Study("none", table, KFold(4), learner=Labels()).run(n_jobs=1)
     with pytest.raises(ParameterError, match="the learner gave neither"):
@@ -222,18 +222,18 @@ def test_calibration(results):
 
 def test_leave_one_out_is_pooled(table):
     results = Study("f-test", table, LeaveOneOut(), sizes=[2], learner="logistic").run(n_jobs=1)
-    pooled = results.pooled("auc")
+    pooled = results.pooled_metric("auc")
     assert results.curves("auc")["mean"].item() == pytest.approx(pooled)
     assert results.summary()["auc"].item() == pytest.approx(pooled)
-    assert results.curves("ppv")["mean"].item() == pytest.approx(results.pooled("ppv"))
-    assert results.curves("npv")["mean"].item() == pytest.approx(results.pooled("npv"))
-    assert results.curves("f1")["mean"].item() == pytest.approx(results.pooled("f1"))
-    assert results.curves("brier")["mean"].item() == pytest.approx(results.pooled("brier"))
+    assert results.curves("ppv")["mean"].item() == pytest.approx(results.pooled_metric("ppv"))
+    assert results.curves("npv")["mean"].item() == pytest.approx(results.pooled_metric("npv"))
+    assert results.curves("f1")["mean"].item() == pytest.approx(results.pooled_metric("f1"))
+    assert results.curves("brier")["mean"].item() == pytest.approx(results.pooled_metric("brier"))
 
 
 def test_methods_that_choose_their_number(table):
     results = Study(["cfs"], table, LeaveOneOut()).run(n_jobs=1)
-    assert results.summary("auc")["auc"].item() == pytest.approx(results.pooled("auc"))
+    assert results.summary("auc")["auc"].item() == pytest.approx(results.pooled_metric("auc"))
     assert results.predicted_rows().height == 60
 
 
@@ -298,8 +298,8 @@ def test_nothing_is_kept_above_the_limit_unless_asked_for(table, monkeypatch, tm
     with pytest.raises(ParameterError, match="kept no predictions of test rows"):
         results.predicted_rows(1)
     monkeypatch.setattr("featly.study.run.KEPT_BYTES", 0)
-    assert Study(**study, keep_predictions=True).run(n_jobs=1).pooled("auc", 3) > 0.5
-    assert Study(**study, metric="auc").run(n_jobs=1).pooled(size=3) > 0.5
+    assert Study(**study, keep_predictions=True).run(n_jobs=1).pooled_metric("auc", 3) > 0.5
+    assert Study(**study, metric="auc").run(n_jobs=1).pooled_metric(size=3) > 0.5
     assert Study(**study, keep_predictions=False).run(n_jobs=1).predictions is None
 
 
@@ -383,8 +383,8 @@ def test_a_stopped_run_goes_on_with_its_predictions(table, tmp_path):
     assert whole.values("auc").equals(expected.values("auc"))
     # methods that are added later, and processes, change nothing
     more = plan(["f-test", "none"]).run(tmp_path, n_jobs=2)
-    assert more.pooled("auc", 3, method="f-test") == expected.pooled("auc", 3)
-    assert more.pooled("auc", method="none") > 0.5
+    assert more.pooled_metric("auc", 3, method="f-test") == expected.pooled_metric("auc", 3)
+    assert more.pooled_metric("auc", method="none") > 0.5
     assert Results.open(tmp_path).summary("auc").equals(more.summary("auc"))
     assert not list(tmp_path.glob("predictions.sqlite-*"))
     # memory holds what the file held
@@ -434,6 +434,14 @@ def test_balanced_classes_are_told_apart_where_one_is_rarer():
     balanced = Study(**plan).run(n_jobs=1)
     assert balanced.summary()["bcr"].item() > 0.6
     assert balanced.remarks() == []
+
+
+def test_probabilities_of_balanced_learners_are_remarked(table):
+    plan = {"methods": "f-test", "datasets": table, "splits": KFold(3), "learner": "logistic"}
+    balanced = Study(**plan).run(n_jobs=1)
+    assert balanced.remarks() == []
+    assert "judges probabilities of a population of such classes" in balanced.remarks("brier")[0]
+    assert Study(**plan, metric="brier").run(n_jobs=1).remarks() == []
 
 
 def test_remarks_name_the_dataset_where_there_are_several(table):

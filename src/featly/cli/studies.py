@@ -41,8 +41,7 @@ def check_study_options(options: Mapping[str, Any]) -> None:
     make_splitter(options)
     parse_sizes(options["sizes"])
     parse_rule(options["rule"])
-    if options["metric"] is not None and options["metric"] not in GREATER:
-        raise ParameterError(f"--metric {options['metric']!r}: there are {', '.join(GREATER)}")
+    _check_known(options["metric"])
     make_sampler(options["resample"])
     if options["methods"] is not None and not _is_auto(options):
         parse_methods(options["methods"])
@@ -93,12 +92,14 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
     return study, advice
 
 
+def _check_known(metric: str | None) -> None:
+    if metric is not None and metric not in GREATER:
+        raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
+
+
 def check_metric(study: Study, metric: str | None) -> None:
     """Raise an error before a plan is run for a metric that its learners cannot give."""
-    if metric is None:
-        return
-    if metric not in GREATER:
-        raise ParameterError(f"--metric {metric!r}: there are {', '.join(GREATER)}")
+    _check_known(metric)
     if metric in SCORE_METRICS:
         for name, learner in study.learners.items():
             require_scores(metric, name, learner)
@@ -270,10 +271,10 @@ def _select_for_terminal(
         pl.col("kuncheva").round(3).alias("stability"),
     ]
     if not curves:
-        columns += [
-            pl.col("geometric_mean").round(3).alias("both"),
-            pl.col("seconds").round(4).alias("s a fit"),
-        ]
+        # with the names of datasets and learners, and two metrics, a line would be too long
+        if is_single or not PARTNERS.keys() <= set(table.columns):
+            columns.append(pl.col("geometric_mean").round(3).alias("both"))
+        columns.append(pl.col("seconds").round(4).alias("s a fit"))
     return table.select(columns)
 
 
@@ -304,7 +305,7 @@ def _conclusions(results: Results, comparison: Any, metric: str) -> list[str]:
     if failed.height:
         noun = "fit" if failed.height == 1 else "fits"
         lines.append(f"{failed.height:,} {noun} failed, the first: {failed['failure'][0]}")
-    lines += [f"note: {remark}" for remark in results.remarks()[:3]]
+    lines += [f"note: {remark}" for remark in results.remarks(metric)[:3]]
     lines += [f"note: {note}" for note in results.notes[:3]]
     verdicts = results.verdicts()
     if len(verdicts):
@@ -329,7 +330,7 @@ def _make_document(
         "summary": chosen.to_dicts(),
         "curves": results.curves(metric).to_dicts(),
         "failures": results.failures.height,
-        "remarks": results.remarks(),
+        "remarks": results.remarks(metric),
     }
     if comparison is not None:
         document["pairs"] = comparison.pairs.to_dicts()

@@ -45,7 +45,7 @@ def roc_auc(y_true: ArrayLike, scores: ArrayLike, n_classes: int = 2) -> float |
 
     Equal scores count half. With more classes it is the mean over all pairs of classes a, b of
     :math:`\frac12 (A(a|b) + A(b|a))`, where :math:`A(a|b)` is the area of the scores of class a
-    among the rows of both.
+    among the rows of both. Classes without a row are left out of the mean.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def roc_auc(y_true: ArrayLike, scores: ArrayLike, n_classes: int = 2) -> float |
     Returns
     -------
     float or array of shape (...)
-        nan where a class has no row, or a score is nan.
+        nan where one class only has rows, or a score is nan.
 
     References
     ----------
@@ -79,14 +79,14 @@ def roc_auc(y_true: ArrayLike, scores: ArrayLike, n_classes: int = 2) -> float |
     codes, values = _check(y_true, scores, n_classes)
     if n_classes == 2:
         return _plain(_area(codes == 1, values))
-    areas = []
+    areas = [np.full(values.shape[:-2], np.nan)]  # if no two classes have a row
     for first in range(n_classes):
         for second in range(first + 1, n_classes):
             rows = (codes == first) | (codes == second)
             part = values[..., rows, :]
             areas.append(_area(codes[rows] == first, part[..., first]))
             areas.append(_area(codes[rows] == second, part[..., second]))
-    return _plain(np.mean(areas, axis=0))
+    return _plain(_mean_of_known(areas, values))
 
 
 def average_precision(
@@ -96,7 +96,8 @@ def average_precision(
 
     :math:`P_k` and :math:`R_k` are precision and recall if the rows with the k largest different
     scores are predicted as the second class. Without skill it is the share of that class. With more
-    classes it is the mean over the classes, each against the rest.
+    classes it is the mean over the classes, each against the rest; classes without a row are left
+    out of it.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def average_precision(
     Returns
     -------
     float or array of shape (...)
-        nan where a class has no row, or a score is nan.
+        nan where one class only has rows, or a score is nan.
 
     References
     ----------
@@ -127,7 +128,7 @@ def average_precision(
     if n_classes == 2:
         return _plain(_mean_precision(codes == 1, values))
     parts = [_mean_precision(codes == c, values[..., c]) for c in range(n_classes)]
-    return _plain(np.mean(parts, axis=0))
+    return _plain(_mean_of_known(parts, values))
 
 
 def brier_score(
@@ -487,6 +488,17 @@ def _area(positive: np.ndarray, values: FloatArray) -> FloatArray:
     above = ranks[..., positive].sum(axis=-1) - n_positive * (n_positive + 1) / 2
     area: FloatArray = above / (n_positive * n_negative)
     return area
+
+
+def _mean_of_known(parts: list[FloatArray], values: FloatArray) -> FloatArray:
+    """Return the mean over the parts that are not nan; nan where all are, or a score is nan."""
+    stacked = np.array(parts)
+    known = ~np.isnan(stacked)
+    n = known.sum(axis=0)
+    total = np.where(known, stacked, 0.0).sum(axis=0)
+    is_defined = (n > 0) & ~np.isnan(values).any(axis=(-2, -1))
+    mean: FloatArray = np.where(is_defined, total / np.maximum(n, 1), np.nan)
+    return mean
 
 
 def _mean_precision(positive: np.ndarray, values: FloatArray) -> FloatArray:

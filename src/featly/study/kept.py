@@ -52,7 +52,7 @@ def bytes_per_row(n_classes: int) -> int:
 
 @dataclass(frozen=True)
 class KeptRows:
-    """What is kept of the predictions of all test rows at one size: small types, no copies."""
+    """Predictions of all test rows at one size, in the types in which they are kept."""
 
     codes: IntArray
     scores: FloatArray | None

@@ -29,9 +29,10 @@ __all__ = [
     "Calibration",
     "calibrate",
     "one_class_remarks",
-    "pooled_metric",
+    "pool_metric",
     "predicted_frame",
     "threshold_frame",
+    "weight_remarks",
 ]
 
 RATES = ("bcr", "sensitivity", "specificity", "ppv", "npv", "f1", "accuracy")
@@ -79,8 +80,8 @@ def predicted_frame(results: "Results", part: GatheredPredictions, dataset: str)
     return pl.DataFrame(columns)
 
 
-def pooled_metric(results: "Results", metric: str, part: GatheredPredictions) -> float:
-    """See :meth:`Results.pooled`."""
+def pool_metric(results: "Results", metric: str, part: GatheredPredictions) -> float:
+    """See :meth:`Results.pooled_metric`."""
     if metric in METRICS:
         confusion = confusion_matrix(part.truth, part.predicted, part.n_classes)
         return float(METRICS[metric].function(confusion))
@@ -157,3 +158,15 @@ def one_class_remarks(results: "Results") -> list[str]:
             "every test row: its rates say nothing about the columns"
         )
     return remarks
+
+
+def weight_remarks(results: "Results", metric: str) -> list[str]:
+    """Return a sentence if a metric of probabilities judges those of classes of equal weight."""
+    is_judged = metric in SCORE_METRICS and SCORE_METRICS[metric].needs_probabilities
+    if not is_judged or not results.about.get("balanced", False):
+        return []
+    return [
+        f"learners given by name were trained with classes of equal weight, so {metric} judges "
+        "probabilities of a population of such classes: Study(balanced=False) has those of the "
+        "table"
+    ]

@@ -22,9 +22,10 @@ from featly.study.predicted_rows import (
     Calibration,
     calibrate,
     one_class_remarks,
-    pooled_metric,
+    pool_metric,
     predicted_frame,
     threshold_frame,
+    weight_remarks,
 )
 from featly.study.score_values import GatheredPredictions, gather, score_values
 from featly.study.selection_metrics import SELECTION_METRICS, selection_values
@@ -497,7 +498,9 @@ class Results:
         """
         return predicted_frame(self, self._gather(size, which), self._dataset(which))
 
-    def pooled(self, metric: str | None = None, size: int | None = None, **which: str) -> float:
+    def pooled_metric(
+        self, metric: str | None = None, size: int | None = None, **which: str
+    ) -> float:
         """Return a metric of the test rows of all splits together.
 
         Parameters
@@ -513,7 +516,7 @@ class Results:
         float
             nan where it has no value.
         """
-        return pooled_metric(self, metric or self.metric, self._gather(size, which))
+        return pool_metric(self, metric or self.metric, self._gather(size, which))
 
     def at_thresholds(
         self, thresholds: Sequence[float] | None = None, size: int | None = None, **which: str
@@ -560,14 +563,21 @@ class Results:
         """
         return calibrate(self._gather(size, which), bins, self._learner_name(which))
 
-    def remarks(self) -> list[str]:
-        """Return what is odd in the predictions, in sentences: learners that told one class only.
+    def remarks(self, metric: str | None = None) -> list[str]:
+        """Return what is odd in the predictions, in sentences.
+
+        That is a learner that predicts one class only; and for a metric of probabilities that they
+        are not those of the table, because classes had equal weight.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
 
         Returns
         -------
         list of str
         """
-        return one_class_remarks(self)
+        return [*one_class_remarks(self), *weight_remarks(self, metric or self.metric)]
 
     def _gather(self, size: int | None, which: Mapping[str, str]) -> GatheredPredictions:
         for part in which:
