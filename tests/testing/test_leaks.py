@@ -218,7 +218,7 @@ def test_a_table_scaled_whole_is_caught(monkeypatch):
 
 
 def test_missing_values_filled_from_all_rows_are_caught(monkeypatch):
-    original = evaluate._Parts.from_split.__func__
+    original = evaluate.Parts.from_split.__func__
 
     def split_filled(cls, dataset, split, protocol):
         if protocol.fill:
@@ -226,7 +226,7 @@ def test_missing_values_filled_from_all_rows_are_caught(monkeypatch):
             dataset = Dataset.of(filled, dataset.y)
         return original(cls, dataset, split, protocol)
 
-    monkeypatch.setattr(evaluate._Parts, "from_split", classmethod(split_filled))
+    monkeypatch.setattr(evaluate.Parts, "from_split", classmethod(split_filled))
     for estimator in (FTest(), SVMRFE()):
         messages = failed_checks(estimator)
         assert set(messages) == {"filling_has_no_test_rows"}

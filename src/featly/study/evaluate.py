@@ -25,7 +25,16 @@ from featly.study.splits import Split
 from featly.study.store import Fit, Outcome
 from featly.table.frames import is_frame
 
-__all__ = ["Protocol", "evaluate", "fit_to_all_rows", "sizes_for"]
+__all__ = [
+    "Parts",
+    "Protocol",
+    "copy_unfitted",
+    "evaluate",
+    "fit_to_all_rows",
+    "rank_columns",
+    "sizes_for",
+    "warning_texts",
+]
 
 Sizes = str | int | Sequence[int] | Callable[[int], Sequence[int]]
 LARGEST_POWER = 512
@@ -136,12 +145,12 @@ def evaluate(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts = _Parts.from_split(dataset, split, protocol)
+            parts = Parts.from_split(dataset, split, protocol)
             if order is None:
-                order, subset = _rank_columns(parts, method, dataset, protocol)
+                order, subset = rank_columns(parts, method, dataset, protocol)
         except Exception as problem:  # of any kind: the rest of the study goes on
             error = error_text(problem)
-    notes = _warning_texts(caught)
+    notes = warning_texts(caught)
     seconds = time.perf_counter() - began
     if error is not None or order is None:
         return Fit(**key, seconds=seconds, error=error, notes=tuple(notes))
@@ -160,8 +169,20 @@ def evaluate(
 
 
 @dataclass
-class _Parts:
-    """Training and test rows, the training rows filled and resampled if the protocol says so."""
+class Parts:
+    """Training and test rows, the training rows filled and resampled if the protocol says so.
+
+    Attributes
+    ----------
+    X, y
+        Training rows and their labels.
+    X_test
+        Test rows, filled by what the training rows say.
+    codes_test : int64 array
+        The classes of the test rows.
+    classes : array
+        The labels of all classes.
+    """
 
     X: Any
     y: AnyArray
@@ -170,18 +191,19 @@ class _Parts:
     classes: AnyArray
 
     @classmethod
-    def from_split(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "_Parts":
+    def from_split(cls, dataset: Dataset, split: Split, protocol: Protocol) -> "Parts":
+        """Take the rows of a split, and do to the training rows what the protocol says."""
         X, X_test = take_rows(dataset.X, split.train), take_rows(dataset.X, split.test)
         y = dataset.y[split.train]
         if protocol.fill and dataset.columns_with_missing and not hasattr(X, "indptr"):
             filler = Filler(columns=dataset.columns_with_missing).fit(X)
             X, X_test = filler.transform(X), filler.transform(X_test)
         if protocol.resample is not None:
-            X, y = _resample(_copy_unfitted(protocol.resample, protocol), X, y)
+            X, y = _resample(copy_unfitted(protocol.resample, protocol), X, y)
         return cls(X, y, X_test, dataset.codes[split.test], dataset.classes)
 
 
-def _copy_unfitted(estimator: Any, protocol: Protocol) -> Any:
+def copy_unfitted(estimator: Any, protocol: Protocol) -> Any:
     """Return an unfitted copy; every random_state that is None becomes the study's seed."""
     copy = clone(estimator)
     unseeded = [
@@ -211,8 +233,8 @@ def _resample(sampler: Any, X: Any, y: AnyArray) -> tuple[Any, AnyArray]:
     return X[chosen], y[chosen]
 
 
-def _rank_columns(
-    parts: _Parts, method: Any, dataset: Dataset, protocol: Protocol
+def rank_columns(
+    parts: Parts, method: Any, dataset: Dataset, protocol: Protocol
 ) -> tuple[AnyArray, bool]:
     """Return columns, best first, and whether the method chose their number itself."""
     if method is None:
@@ -234,7 +256,7 @@ def _rank_columns(
 
 def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Protocol) -> Any:
     """Fit a fresh copy of a method with the schema of the dataset."""
-    method = _copy_unfitted(method, protocol)
+    method = copy_unfitted(method, protocol)
     parameters = method.get_params(deep=False)
     if "schema" in parameters:
         schema = dataset.schema if parameters["schema"] is None else parameters["schema"]
@@ -253,7 +275,7 @@ def fit_to_all_rows(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
     A study estimates how well such a fit predicts; this fit is the one to use.
     """
     rows = np.arange(dataset.n_rows)
-    parts = _Parts.from_split(dataset, Split(0, rows, rows[:0]), protocol)
+    parts = Parts.from_split(dataset, Split(0, rows, rows[:0]), protocol)
     return _fit_method(method, parts.X, parts.y, dataset, protocol)
 
 
@@ -273,7 +295,7 @@ def _check_columns(order: Any, n_features: int, method: Any) -> AnyArray:
 def _evaluate_learner(
     name: str,
     learner: Any,
-    parts: _Parts,
+    parts: Parts,
     order: AnyArray,
     sizes: list[int],
     protocol: Protocol,
@@ -282,7 +304,7 @@ def _evaluate_learner(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         path = predict_sizes(
-            _copy_unfitted(learner, protocol),
+            copy_unfitted(learner, protocol),
             columns_of(parts.X, best),
             parts.y,
             columns_of(parts.X_test, best),
@@ -290,11 +312,11 @@ def _evaluate_learner(
             parts.classes,
         )
     outcomes = [_judge(name, predictions, parts, protocol) for predictions in path]
-    return outcomes, _warning_texts(caught)
+    return outcomes, warning_texts(caught)
 
 
 def _judge(
-    learner_name: str, predictions: Predictions, parts: _Parts, protocol: Protocol
+    learner_name: str, predictions: Predictions, parts: Parts, protocol: Protocol
 ) -> Outcome:
     """Return the confusion matrix of predictions, and what is kept of them."""
     size, seconds = predictions.size, predictions.seconds
@@ -307,6 +329,6 @@ def _judge(
     return Outcome(learner_name, size, confusion, seconds, kept=kept)
 
 
-def _warning_texts(caught: list[warnings.WarningMessage]) -> list[str]:
+def warning_texts(caught: list[warnings.WarningMessage]) -> list[str]:
     """Return the different warnings as text, in the order in which they were given."""
     return list(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))

@@ -26,12 +26,12 @@ from featly.basics.typing import AnyArray, IntArray
 from featly.core.runtime.parallel import n_threads
 from featly.study.dataset import Dataset
 from featly.study.evaluate import (
+    Parts,
     Protocol,
-    _copy_unfitted,
-    _Parts,
-    _rank_columns,
-    _warning_texts,
+    copy_unfitted,
+    rank_columns,
     sizes_for,
+    warning_texts,
 )
 from featly.study.predict import columns_of, error_text, predict_sizes
 from featly.study.run import (
@@ -143,8 +143,8 @@ def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts = _Parts.from_split(dataset, Split(0, task.train, task.test), protocol)
-            order, subset = _rank_columns(parts, method, dataset, protocol)
+            parts = Parts.from_split(dataset, Split(0, task.train, task.test), protocol)
+            order, subset = rank_columns(parts, method, dataset, protocol)
         except Exception as problem:  # of any kind: the other paths go on
             errors.append(error_text(problem))
         if order is not None:
@@ -156,16 +156,16 @@ def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) 
                 codes[k], values[k], failures = _predict(learner, parts, order, sizes, protocol)
                 errors += failures
     seconds = time.perf_counter() - began
-    notes = tuple(_warning_texts(caught))
+    notes = tuple(warning_texts(caught))
     return Path(codes, values, order, subset, seconds, tuple(errors), notes)
 
 
 def _predict(
-    learner: Any, parts: _Parts, order: AnyArray, sizes: Sequence[int], protocol: Protocol
+    learner: Any, parts: Parts, order: AnyArray, sizes: Sequence[int], protocol: Protocol
 ) -> tuple[AnyArray, AnyArray, list[str]]:
     """Return predicted classes and decision values of the test rows at every size, and errors."""
     path = predict_sizes(
-        _copy_unfitted(learner, protocol),
+        copy_unfitted(learner, protocol),
         columns_of(parts.X, order),
         parts.y,
         columns_of(parts.X_test, order),
