@@ -283,10 +283,11 @@ def _by_law(z: np.ndarray, law: str) -> np.ndarray:
     return z
 
 
-def measure_fdr(seed: int, n_tables: int) -> list[dict[str, Any]]:
+def measure_fdr(seed: int, n_tables: int, kinds: range) -> list[dict[str, Any]]:
     """Return the false discovery rates of selecting by q-value, and the share of truth found."""
     out = []
-    for k, (law, n_rows, small, correlation, n_true) in enumerate(TABLES):
+    for k in kinds:
+        law, n_rows, small, correlation, n_true = TABLES[k]
         rng = np.random.default_rng([seed, 3, k])
         false: dict[tuple[str, float], list[float]] = {}
         true: dict[tuple[str, float], list[float]] = {}
@@ -331,15 +332,15 @@ def measure_one_true(seed: int, n_tables: int) -> dict[str, Any]:
 
 def measure(*, seed: int = 0, n_columns: int = 20_000, n_tables: int = 60) -> dict[str, Any]:
     """Measure everything."""
-    start = time.perf_counter()
+    start = time.process_time()
     document = {
         "featly": featly.__version__, "numpy": np.__version__, "seed": seed,
         "null": [*measure_null(seed, n_columns, range(len(CELLS))),
                  *measure_null_categories(seed, n_columns)],
-        "fdr": measure_fdr(seed, n_tables),
+        "fdr": measure_fdr(seed, n_tables, range(len(TABLES))),
         "one_true_column": measure_one_true(seed, max(1, n_tables // 6)),
     }  # fmt: skip
-    return {**document, "minutes": round((time.perf_counter() - start) / 60, 1)}
+    return {**document, "cpu_minutes": round((time.process_time() - start) / 60, 1)}
 
 
 # ---- the guides -----------------------------------------------------------------------------

@@ -26,11 +26,11 @@ class Calls(list):
     """Names of the replaced functions that were called."""
 
     def note(self, name, function):
-        def noted(*arguments, **options):
+        def call_noted(*arguments, **options):
             self.append(name)
             return function(*arguments, **options)
 
-        return noted
+        return call_noted
 
 
 class HostTerms(search.PairInformation):

@@ -30,21 +30,12 @@ def test_the_default_has_p_values_and_q_values_that_hold(document):
     for row in document["null"]:
         if row["test"] == "default":
             assert row["P01"] <= 0.015, row
-            assert row["P0001"] <= 0.0005 or row in exceptions(document), row
+            assert row["P0001"] <= 0.0005, row
     for row in document["fdr"]:
         if row["test"] == "default":
             assert row["fdr"] <= row["q"] + 2 * row["standard_error"], row
     one = document["one_true_column"]
     assert one["with_q_up_to_05"] == one["tables"]
-
-
-def exceptions(document):
-    """Return what the guide admits: Welch's test itself errs with a class of six rows."""
-    return [
-        row
-        for row in document["null"]
-        if (row["law"], row["small_class"]) == ("normal, small class sd x 3", 6)
-    ]
 
 
 def test_the_quick_form(monkeypatch):

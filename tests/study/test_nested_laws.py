@@ -1,4 +1,4 @@
-"""How true a nested cross-validation is, on made tables: minutes, so run by make test-all."""
+"""Truth of nested cross-validation on made tables: minutes, so run by make test-all."""
 
 import pytest
 

@@ -93,7 +93,7 @@ class Rows:
 
     @property
     def n_directions(self) -> int:
-        """Number of columns of numbers that vary, plus for levels one less than there are."""
+        """Number of varying columns of numbers, plus all levels less one a categorical column."""
         spread = np.fmax.reduce(self.numbers, axis=0) > np.fmin.reduce(self.numbers, axis=0)
         levels = [len(np.unique(codes[codes > 0])) for codes in self.codes]
         return int(spread.sum()) + sum(max(count - 1, 0) for count in levels)

@@ -149,7 +149,7 @@ def kruskal_tukey(
         raise DataError(f"sample {labels[int(np.argmin(counts))]!r} has no value: leave it out")
     n = int(counts.sum())
     if n == k:
-        raise DataError("every sample has one value: give at least one of them two")
+        raise DataError("every sample has a single value: at least one needs two")
     ranks = ranks_of(np.concatenate(complete)[None, :], greater_is_better)[0]
     mean_ranks = np.array([part.mean() for part in np.split(ranks, np.cumsum(counts)[:-1])])
     variance = float(((ranks - (n + 1) / 2) ** 2).sum()) / (n - 1)

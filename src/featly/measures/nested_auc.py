@@ -171,7 +171,7 @@ def area_interval(
     if not math.isnan(before):
         weight = extrapolation_weight(folds, n_inner)
         area = min(1.0, max(0.0, area + weight * (area - before)))
-    lists = _known(outer, codes)
+    lists = _lists_of_both_classes(outer, codes)
     sizes = counts if counts is not None else (int((codes == 0).sum()), int((codes == 1).sum()))
     smallest = min(sizes)
     if smallest < FEWEST_ROWS:
@@ -189,7 +189,7 @@ def area_interval(
     return RateInterval(area, *(round_outward(lower, upper) if rounded else (lower, upper)))
 
 
-def _known(values: ArrayLike, y: AnyArray) -> list[tuple[FloatArray, AnyArray]]:
+def _lists_of_both_classes(values: ArrayLike, y: AnyArray) -> list[tuple[FloatArray, AnyArray]]:
     """Return the values and classes of the rows of each list that has both classes."""
     rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
     lists = [(v[~np.isnan(v)], y[~np.isnan(v)]) for v in rows]

@@ -73,7 +73,10 @@ def run_where_best(
             xp()  # raises DeviceError if something is missing
             if on_host_for is not None:
                 asked = on_host_for.replace("_", " ")
-                raise NotOnDevice(f"{name} asks here for {asked}, which only the CPU computes")
+                raise DeviceError(
+                    f"{name} asks here for {asked}, which only the CPU computes: give "
+                    "device='auto' or device='cpu'"
+                )
             return compute(to_device(problem, questions))
         except NotOnDevice as reason:
             if device == "cuda":

@@ -15,7 +15,8 @@ from featly.study.comparison import Comparison
 from featly.study.dataset import Dataset
 from featly.study.halves import HalfStability, half_stability
 from featly.study.nested import NestedStoppedError, nested
-from featly.study.nested_result import Nested, NestedEstimate
+from featly.study.nested_estimate import NestedEstimate
+from featly.study.nested_result import Nested
 from featly.study.plan import Study
 from featly.study.plan_files import read_dataset, read_plan
 from featly.study.predictability import Predictability, predictability

@@ -26,8 +26,9 @@ from featly.measures.nested_rates import FEWEST_ROWS, count_units
 from featly.measures.sizes import SIZE_RULES
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Sizes, sizes_for
+from featly.study.nested_estimate import Candidate
 from featly.study.nested_folds import OuterFold, nested_folds
-from featly.study.nested_result import Candidate, Nested
+from featly.study.nested_result import Nested
 from featly.study.paths import NO_CLASS, Path, PathRunner, PathTask
 from featly.study.plan import Study
 

@@ -11,6 +11,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.measures.nested_auc import area_interval, mean_area, placements
 from featly.measures.nested_rates import (
+    RateInterval,
     class_rates,
     correct_rates,
     count_units,
@@ -20,122 +21,27 @@ from featly.measures.paired_hits import HitComparison, compare_hits
 from featly.measures.row_rules import choose_by_rows
 from featly.measures.wilcoxon import holm
 from featly.study.dataset import Dataset
+from featly.study.nested_estimate import SMALL, Candidate, NestedEstimate
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Candidate", "Nested", "NestedEstimate"]
+__all__ = ["Nested"]
 
 NESTED_METRICS = ("bcr", "accuracy", "error", "sensitivity", "specificity", "auc")
 MOST_MISSING = 0.05  # share of predictions that failed, above which there is no interval
-SMALL, WIDE = 50, 10  # fewer rows and so many times more columns: figures are a little too low
+WIDE = 10  # with few rows and so many times more columns, figures are a little too low
 # the areas of both classes are one area, so standard errors add up to twice those of two rates
 AREA_ERROR_FACTOR = 2.0
 
 
-class Candidate(NamedTuple):
-    """A method, a learner and a number of columns; 0 if the method chooses the number itself.
+class _Figure(NamedTuple):
+    """A rate with its interval, and what it is made from."""
 
-    Attributes
-    ----------
-    method, learner : str
-    size : int
-    """
-
-    method: str
-    learner: str
-    size: int
-
-
-@dataclass(frozen=True, eq=False)
-class NestedEstimate:
-    """Rate of a recipe on new rows, with its interval, and the size that the final model has.
-
-    Attributes
-    ----------
-    metric : str
-    value : float
-        The rate that a model of all rows is expected to have.
-    lower, upper : float
-        Rounded outward to two decimals; NaN where there is no interval.
-    level : float
-    method, learner : str
-        Of the final model.
-    size : int
-        Its number of columns: chosen by the same rule from all outer predictions, or the mean
-        number of a method that chooses it itself.
-    uncorrected : float
-        The rate of the outer models, which have seen a fold less.
-    class_rates : float array
-        Corrected shares of each class that are predicted right; empty for the AUC.
-    chosen : list of (repeat, fold, Candidate)
-        What each training part chose; None where nothing could be fitted.
-    chance : float or None
-        The value of guessing.
-    greater_is_better : bool
-    notes : tuple of str
-        Words of caution.
-    n_rows : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featly.study import nested
-    >>> X, y = np.random.default_rng(1).normal(size=(80, 5)), np.tile([0, 1], 40)
-    >>> X[:, 0] += 3 * y
-    >>> print(nested("f-test", (X, y), repeats=1, sizes=[1], n_jobs=1).estimate())
-    On new rows like these the whole recipe, choice of columns included, gets 90% right (each
-    class counting the same); the data are compatible with 74% to 97%.
-    """
-
-    metric: str
-    value: float
-    lower: float
-    upper: float
-    level: float
-    method: str
-    learner: str
-    size: int
+    interval: RateInterval
     uncorrected: float
-    class_rates: FloatArray
-    chosen: list[tuple[int, int, Candidate | None]]
-    chance: float | None
-    greater_is_better: bool
-    n_rows: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def has_interval(self) -> bool:
-        """Return whether there is an interval."""
-        return not math.isnan(self.lower)
-
-    def __str__(self) -> str:
-        begin = "On new rows like these the whole recipe, choice of columns included,"
-        if self.metric == "auc":
-            value, ends = f"{self.value:.2f}", (f"{self.lower:.2f}", f"{self.upper:.2f}")
-            words = "an area under the ROC curve of {}"
-        else:
-            value = f"{100 * self.value:.0f}%"
-            ends = f"{100 * self.lower:.0f}%", f"{100 * self.upper:.0f}%"
-            words = _WORDS[self.metric]
-        verb = "has" if self.metric == "auc" else "gets"
-        if not self.has_interval:
-            return f"{begin} {verb} {words.format(value)}; too many fits failed for an interval."
-        if self.n_rows < SMALL:
-            return f"{begin} {verb} {words.format('between ' + ' and '.join(ends))}."
-        return (
-            f"{begin} {verb} {words.format(value)}; the data are compatible with "
-            f"{' to '.join(ends)}."
-        )
-
-
-_WORDS = {
-    "bcr": "{} right (each class counting the same)",
-    "accuracy": "{} right",
-    "error": "{} wrong",
-    "sensitivity": "{} of the rows of the second class right",
-    "specificity": "{} of the other rows right",
-}
+    rates: FloatArray
+    missing: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -266,42 +172,17 @@ class Nested:
         rule = self.rule if rule is None else rule
         choices = self._choose_in_folds(mask, by, rule)
         final = self.candidates[self._choose_final(mask, by, rule)]
-        notes = self._notes()
-        if metric == "auc":
-            outer = self._at_choice(self.outer_values[:, None], choices)[:, 0]
-            inner = self._at_choice(self.inner_values, choices)
-            missing = float(np.isnan(outer).mean())
-            counts = count_units(self.y, 2, self.dataset.row_groups)
-            interval = area_interval(
-                outer, inner, self.y, folds=self.folds, n_inner=self.inner, level=level,
-                counts=(int(counts[0]), int(counts[1])),
-            )  # fmt: skip
-            uncorrected = mean_area(outer, self.y)
-            value, lower, upper, rates = *interval, np.empty(0)
-            chance: float | None = 0.5
-        else:
-            y, weights = self._strata(metric)
-            outer = self._at_choice(self._hits(self.outer_codes, metric)[:, None], choices)[:, 0]
-            inner = self._at_choice(self._hits(self.inner_codes, metric), choices)
-            missing = float(np.isnan(outer).mean())
-            n_classes = len(weights)
-            before = class_rates(outer, y, n_classes)
-            if np.isnan(before[weights != 0]).any():
-                raise DataError(f"no row of a class could be predicted: {self._first_error()}")
-            before = np.where(np.isnan(before), 0.0, before)
-            rates = correct_rates(before, class_rates(inner, y, n_classes), self.folds, self.inner)
-            counts = count_units(y, n_classes, self.dataset.row_groups)
-            interval = rate_interval(
-                rates, counts, weights=weights, repeats=self.repeats, level=level
-            )
-            value, lower, upper = interval
-            uncorrected = float(weights @ before)
-            if metric == "error":
-                value, lower, upper = 1 - value, round(1 - upper, 2), round(1 - lower, 2)
-                uncorrected = 1 - uncorrected
-            chance = self._chance(metric)
-        if missing > MOST_MISSING:
-            notes.append(f"{100 * missing:.0f}% of the predictions failed: {self._first_error()}")
+        figure = (
+            self._area(choices, level) if metric == "auc" else self._rate(metric, choices, level)
+        )
+        value, lower, upper = figure.interval
+        uncorrected, notes = figure.uncorrected, self._notes()
+        if metric == "error":
+            value, lower, upper = 1 - value, round(1 - upper, 2), round(1 - lower, 2)
+            uncorrected = 1 - uncorrected
+        if figure.missing > MOST_MISSING:
+            share = f"{100 * figure.missing:.0f}%"
+            notes.append(f"{share} of the predictions failed: {self._first_error()}")
             lower = upper = math.nan
         folds = [(r, a) for r in range(self.repeats) for a in range(self.folds)]
         return NestedEstimate(
@@ -314,12 +195,12 @@ class Nested:
             learner=final.learner,
             size=final.size or self.own_sizes.get(final.method, 0),
             uncorrected=uncorrected,
-            class_rates=rates,
+            class_rates=figure.rates,
             chosen=[
                 (r, a, None if choices[r, a] < 0 else self.candidates[choices[r, a]])
                 for r, a in folds
             ],
-            chance=chance,
+            chance=self._chance(metric),
             greater_is_better=metric != "error",
             n_rows=self.dataset.n_rows,
             notes=tuple(notes),
@@ -474,6 +355,38 @@ class Nested:
         return "better" if result.difference > 0 else "worse"
 
     # ---- parts ------------------------------------------------------------------------------
+    def _rate(self, metric: str, choices: IntArray, level: float) -> _Figure:
+        """Return the share of rows predicted right, at what training parts chose."""
+        y, weights = self._strata(metric)
+        outer = self._at_choice(self._hits(self.outer_codes, metric)[:, None], choices)[:, 0]
+        inner = self._at_choice(self._hits(self.inner_codes, metric), choices)
+        before = class_rates(outer, y, len(weights))
+        if np.isnan(before[weights != 0]).any():
+            raise DataError(f"no row of a class could be predicted: {self._first_error()}")
+        before = np.where(np.isnan(before), 0.0, before)
+        after = class_rates(inner, y, len(weights))
+        rates = correct_rates(before, after, self.folds, self.inner)
+        counts = count_units(y, len(weights), self.dataset.row_groups)
+        interval = rate_interval(rates, counts, weights=weights, repeats=self.repeats, level=level)
+        return _Figure(interval, float(weights @ before), rates, float(np.isnan(outer).mean()))
+
+    def _area(self, choices: IntArray, level: float) -> _Figure:
+        """Return the area under the ROC curve, at what training parts chose."""
+        outer = self._at_choice(self.outer_values[:, None], choices)[:, 0]
+        inner = self._at_choice(self.inner_values, choices)
+        counts = count_units(self.y, 2, self.dataset.row_groups)
+        interval = area_interval(
+            outer,
+            inner,
+            self.y,
+            folds=self.folds,
+            n_inner=self.inner,
+            counts=(int(counts[0]), int(counts[1])),
+            level=level,
+        )
+        missing = float(np.isnan(outer).mean())
+        return _Figure(interval, mean_area(outer, self.y), np.empty(0), missing)
+
     def _mask(self, method: str | Sequence[str] | None, learner: str | None) -> BoolArray:
         """Return which candidates are of the methods and the learner."""
         methods = [method] if isinstance(method, str) else method
@@ -599,7 +512,8 @@ class Nested:
 
     def _chance(self, metric: str) -> float | None:
         largest = np.bincount(self.y).max() / len(self.y)
-        chances = {"bcr": 1 / len(self.dataset.classes), "accuracy": largest, "error": 1 - largest}
+        rate = 1 / len(self.dataset.classes)
+        chances = {"bcr": rate, "accuracy": largest, "error": 1 - largest, "auc": 0.5}
         return None if metric not in chances else float(chances[metric])
 
     def _notes(self) -> list[str]:

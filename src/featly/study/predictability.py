@@ -37,8 +37,8 @@ from featly.measures.shuffle_test import (
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Sizes
 from featly.study.nested import check_classes, read_pipelines
+from featly.study.nested_estimate import NestedEstimate
 from featly.study.nested_folds import count_arrangements, deal_folds, shuffle_labels
-from featly.study.nested_result import NestedEstimate
 from featly.study.paths import Path, PathRunner, PathTask
 
 __all__ = ["Predictability", "predictability"]

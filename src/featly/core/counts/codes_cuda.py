@@ -196,14 +196,13 @@ class CudaCodes:
     def from_codes(codes: Codes, block_bytes: int | None = None) -> "CudaCodes":
         """Make codes from codes on the host, such as those of numbers that were cut there."""
         size = HOST_BLOCK if block_bytes is None else block_bytes
-        width = _width(size, codes.n_rows, 1)
+        width, p = _width(size, codes.n_rows, 1), codes.n_features
+        is_held = codes.memory is None  # codes of a table on disk come in their own parts
+        ranges = [(0, p)] if is_held else split(p, codes.width)
 
         def parts() -> Iterator[tuple[int, Any, bool, bool]]:
-            # streamed codes come in their own parts
-            own_parts = getattr(codes, "parts", None)
-            for first, _, part_codes in (
-                own_parts() if own_parts is not None else [(0, codes.n_features, codes)]
-            ):
+            for begin, end in ranges:
+                first, part_codes = begin, codes if is_held else codes.part(begin, end)
                 if part_codes.dtype.itemsize > 1:
                     raise NotOnDevice("columns of more than 254 levels are counted on the CPU")
                 for low, high in split(part_codes.n_features, width):
@@ -218,8 +217,8 @@ class CudaCodes:
                     else:
                         yield first + low, as_device(part_codes.block(low, high)), False, True
 
-        known = None if hasattr(codes, "parts") else codes.n_levels
-        return CudaCodes(codes.n_rows, codes.n_features, parts, lambda: codes, known)
+        known = codes.n_levels if is_held else None
+        return CudaCodes(codes.n_rows, p, parts, lambda: codes, known)
 
     def blocks(self) -> Iterator[ByteBlock]:
         """Yield all columns, block by block: one pass over them."""
@@ -281,7 +280,7 @@ class CudaTables:
 
     @property
     def start(self) -> IntArray:
-        """Where each table begins."""
+        """Start of each table in the counts."""
         return self._on_host.start
 
     @property

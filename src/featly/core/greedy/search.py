@@ -277,7 +277,7 @@ class Criterion(ABC):
         self.evidence = terms.varies & _is_positive(self.relevance, terms.digits)
 
     def choose(self, column: int) -> None:
-        """Put a column into S."""
+        """Add a column to the chosen ones."""
         self.terms.condition_on(column)
         self.adding = True
         self.add(column)

@@ -77,7 +77,7 @@ def _extremes(numbers, low, high):
 def number_positions(
     numbers: FloatArray, low: FloatArray, span: FloatArray, first_row: int = 0
 ) -> FloatArray:
-    """Place feature-major numbers on the line; those outside the range are moved to its end.
+    """Convert feature-major numbers to positions in 0..1; those outside go to its ends.
 
     A missing value of row i goes to ``-2 (first_row + i + 1)``: no two rows meet there, so rows
     of two tables need different `first_row`.
@@ -102,7 +102,7 @@ def _place_numbers(numbers, low, span, first_row, z):
 
 
 def code_positions(codes: npt.NDArray[np.integer], first_row: int = 0) -> FloatArray:
-    """Place feature-major codes on the line; 0 is missing, as above."""
+    """Convert feature-major codes to positions, two levels never near; 0 is missing, as above."""
     away = -LEVEL_STEP * (first_row + np.arange(1, codes.shape[1] + 1))
     return np.where(codes == 0, away, LEVEL_STEP * codes.astype(np.float64))
 

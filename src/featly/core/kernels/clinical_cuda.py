@@ -52,7 +52,7 @@ def ranges(numbers: Any) -> tuple[Any, Any]:
 
 
 def number_positions(numbers: Any, low: Any, span: Any, first_row: int = 0) -> Any:
-    """Place feature-major numbers on the line; those outside the range move to its end."""
+    """Convert feature-major numbers to positions in 0..1; those outside go to its ends."""
     xp = device_cuda.xp()
     width = xp.where(span > 0, span, 1.0)[:, None]
     z = xp.where(span[:, None] > 0, (numbers - low[:, None]) / width, 0.0)
@@ -60,7 +60,7 @@ def number_positions(numbers: Any, low: Any, span: Any, first_row: int = 0) -> A
 
 
 def code_positions(codes: Any, first_row: int = 0) -> Any:
-    """Place feature-major codes on the line; 0 is missing."""
+    """Convert feature-major codes to positions, two levels never near; 0 is missing."""
     xp = device_cuda.xp()
     return xp.where(
         codes == 0, _missing_positions(codes, first_row), host.LEVEL_STEP * codes.astype(np.float64)

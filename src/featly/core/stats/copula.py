@@ -190,7 +190,7 @@ def _code_range(source: Source, low: int, high: int) -> RankedColumns:
 
 @kernel
 def _dense_ranks(values, order, columns, codes):
-    """Write dense ranks of the rows of `values`, which `order` sorts, from 1; missing stay 0."""
+    """Write dense ranks of the rows of `values`, which `order` sorts, from 1; 0 is missing."""
     for k in range(len(values)):
         x, by, out = values[k], order[k], codes[columns[k]]
         rank, last = 0, np.nan

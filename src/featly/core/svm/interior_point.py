@@ -35,7 +35,7 @@ def interior_point(
     max_iter: int = 400,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Solve for `a`; return it, the multipliers of ``a >= 0`` and ``a <= C``, and the balance's.
+    """Solve for `a`; return it, and the multipliers of ``a >= 0``, ``a <= C`` and ``y'a = 0``.
 
     `y` is +1 or -1, `C` one finite positive bound a row; exactly one of `K` and `A` is given.
     """

@@ -226,7 +226,7 @@ class MulticlassDual:
         return NOISE**2 * float(np.vdot(eta, eta)) * int(eta.shape[1]) * space.size
 
     def _cut(self, exact: FloatArray, eta: FloatArray) -> FloatArray:
-        """Put the optimum on the face right for rounding; return `eta` if it is out of bounds."""
+        """Correct the optimum on the face for rounding; return `eta` if it is out of bounds."""
         cut = exact.copy()
         clip_to_bounds(cut, self.C, self.box)
         return cut if np.abs(cut - exact).max() <= NEAR * np.abs(cut).max() else eta
