@@ -42,6 +42,7 @@ class Request:
     categorical: Sequence[str] = ()
     ordinal: Sequence[str] = ()
     keep: Sequence[str] = ()
+    known_before: Sequence[str] = ()
     prior: str | None = None
     prior_from: str | None = None
     prior_top: int | None = None
@@ -421,7 +422,7 @@ def _split_names(values: Sequence[str]) -> list[str]:
 def _schema_parts(request: Request) -> dict[str, Any]:
     """Return the parts of the schema file, with those of the options added."""
     parts = read_schema_file(request.schema) if request.schema else {}
-    for part in ("categorical", "keep"):
+    for part in ("categorical", "keep", "known_before"):
         listed = _split_names(getattr(request, part))
         if listed:
             parts[part] = list(dict.fromkeys([*parts.get(part, []), *listed]))

@@ -219,6 +219,7 @@ def rank(
     """
     options = {**locals(), **shared}
     from featly.basics.errors import NoEvidenceWarning
+    from featly.cli.alarms import find_alarms, say_alarms
     from featly.cli.changes import compare_without_prior
     from featly.cli.load import load_data
     from featly.cli.method import check_method_options, fit_method
@@ -237,9 +238,12 @@ def rank(
         with warnings.catch_warnings():  # a line below the ranking says it of all columns
             warnings.simplefilter("ignore", NoEvidenceWarning)
             name, ranker, seconds = fit_method(data, options)
+        findings = find_alarms(data)
+        say_alarms(findings, options)
         outcome = Outcome(data.names, ranker, selected=False)
         _report_filler(outcome, options)
         document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}
+        document["findings"] = findings.to_dicts()
         count = len(outcome)
         n_shown = (
             count if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
@@ -305,6 +309,7 @@ def select(
     featly select tumours.csv --target outcome --count 20 --output small.csv
     """
     options = {**locals(), **shared}
+    from featly.cli.alarms import find_alarms, say_alarms
     from featly.cli.changes import compare_without_prior
     from featly.cli.load import load_data
     from featly.cli.method import check_method_options, fit_method
@@ -324,6 +329,8 @@ def select(
     with load_data(options, by_blocks=True) as data:
         _check_memory(data, requested_count, method)
         name, ranker, seconds = fit_method(data, options, requested_count)
+        findings = find_alarms(data)
+        say_alarms(findings, options)
         outcome = Outcome(data.names, ranker, selected=True)
         if ranking is not None:  # of the selected columns a warning has spoken
             _report_filler(outcome, options)
@@ -332,7 +339,8 @@ def select(
         change = compare_without_prior(
             data, name, ranker, options, len(positions), seconds, files=[ranking]
         )
-        document |= {"selected": outcome.selected_names} | change.document()
+        document |= {"selected": outcome.selected_names, "findings": findings.to_dicts()}
+        document |= change.document()
         if output is not None:
             _save_columns(data, positions, output)
             if not quiet and output != "-":
@@ -443,6 +451,7 @@ def describe(
     featly describe tumours.csv --target outcome --deep
     """
     options = {**locals(), **shared}
+    from featly.cli.alarms import find_alarms, say_alarms
     from featly.cli.describe import description
     from featly.cli.load import load_data
     from featly.cli.printing import is_output_terminal, print_json, print_table, say
@@ -451,15 +460,18 @@ def describe(
     with load_data(options, need_target=False, by_blocks=not deep) as data:
         overview = description(data)
         lines = overview.lines
+        findings = find_alarms(data)
+        overview.document["findings"] = findings.to_dicts()
         if deep:
-            findings = _describe_deep(data, options)
-            overview.document["deep"] = findings.document
-            lines = [*lines, *findings.lines]
+            deep_findings = _describe_deep(data, options)
+            overview.document["deep"] = deep_findings.document
+            lines = [*lines, *deep_findings.lines]
         if json:
             print_json(overview.document)
             return
         for line in lines:
             say(line)
+        say_alarms(findings, options, notes=True)
         shown_rows = overview.rows[:SHOWN] if is_output_terminal() else overview.rows
         n_hidden = len(overview.rows) - len(shown_rows)
         note = f"{n_hidden:,} more columns; --json has them all" if n_hidden else ""

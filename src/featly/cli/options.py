@@ -149,6 +149,13 @@ Drop = Annotated[
                  metavar="COLUMNS",
                  autocompletion=complete_column),
 ]  # fmt: skip
+KnownBefore = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns that were known before the outcome and are no record of how rows "
+                 "were collected: no question is asked about them.", rich_help_panel=_COLUMNS,
+                 metavar="COLUMNS",
+                 autocompletion=complete_column),
+]  # fmt: skip
 Prior = Annotated[
     str | None,
     typer.Option(help="File of lines 'column,prior', priors from 1 up.", metavar="FILE",
@@ -228,6 +235,7 @@ def about_columns(
     ordinal: Ordinal = None,
     keep: Keep = None,
     drop: Drop = None,
+    known_before: KnownBefore = None,
     prior: Prior = None,
     prior_from: PriorFrom = None,
     prior_top: PriorTop = None,

@@ -33,8 +33,8 @@ LONG = 1e10  # multiplications above which a bar is shown: some tenths of a seco
 MEASURES = ("pearson", "spearman", "information")
 # options about columns that make no difference to a comparison of two columns
 UNUSED = (
-    "target_kind", "keep", "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off",
-    "fill",
+    "target_kind", "keep", "known_before", "prior", "prior_from", "prior_top", "prior_weight",
+    "costs", "trade_off", "fill",
 )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ PARTS: dict[str, Any] = {
     "continuous": list,
     "ordinal": dict,
     "keep": list,
+    "known_before": list,
     "prior": dict,
     "costs": dict,
     "trade_off": (int, float),

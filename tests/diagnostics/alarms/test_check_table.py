@@ -79,9 +79,8 @@ def test_findings_are_said_in_words_of_python_and_of_the_command_line():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(50, 20)), rng.integers(0, 2, 50)
     findings = check_table(np.vstack([X, X]), np.tile(y, 2))
-    assert "row_groups='auto'" in str(findings[0])
-    assert "--row-groups auto" in findings[0].describe("command")
-    assert "--drop-twins" in findings[0].describe("command")
+    assert "row_groups='COLUMN'" in str(findings[0])
+    assert "--row-groups COLUMN" in findings[0].describe("command")
     assert findings[0].rows == tuple(range(100))
     said = json.loads(json.dumps(findings.to_dicts()))
     assert said[0]["kind"] == "twins"
@@ -137,7 +136,7 @@ def test_without_a_target_rows_and_names_are_checked():
 @pytest.mark.parametrize("y", [np.arange(40) % 2, np.r_[1, np.zeros(39, int)]], ids=["", "1 row"])
 def test_odd_tables_are_told_about_and_break_nothing(frame, y):
     findings = check_table(frame, y)
-    assert all(f.text.endswith(".") or f.text.endswith("?") for f in findings)
+    assert all(f.text.endswith((".", "?")) for f in findings)
     if y.sum() == 1:
         assert "small classes" in {f.kind for f in findings}
 

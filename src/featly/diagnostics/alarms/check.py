@@ -150,8 +150,8 @@ def _about_twins(twins: Twins, has_row_groups: bool) -> list[Finding]:
     text += (
         " If one patient is there twice, results are too good: a row is predicted by its own twin."
     )
-    remedy = "Keep such rows together with {}, or keep one of each with {}."
-    options = (("row_groups", "auto"), ("drop_twins", ""))
+    remedy = "Say which rows belong together, or leave out all but one of them."
+    options = (("row_groups", "COLUMN"),)
     return [Finding("alarm", "twins", text, remedy, options, rows=rows)]
 
 
@@ -183,7 +183,7 @@ def _about_group(groups: IdentifierGroups) -> Finding:
         "patient, results are too good: a row is predicted by others of its patient."
     )
     rows = np.flatnonzero(np.bincount(groups.labels)[groups.labels] > 1)
-    remedy = "Put those parts into a column of their own and name it with {}."
+    remedy = "Put those parts into a column of their own, and say that its rows belong together."
     options = (("row_groups", "COLUMN"),)
     return Finding(
         "alarm", "groups in an identifier", text, remedy, options, (groups.column,),
@@ -208,21 +208,21 @@ def _about_identifiers(identifiers: Identifiers, who: Sequence[str]) -> list[Fin
         text = f"{join_names(names)} {one if len(names) == 1 else several}."
         if part in ("numbers", "texts"):
             text += " Such a column tells who a row is, not how it is."
-            remedy = "Leave it out with {}."
+            remedy = "Leave it out."
             findings.append(
                 Finding("alarm", "identifier", text, remedy, (("drop", names[0]),), names)
             )
         elif part == "dates":
-            remedy = "Turn it into a number, such as days since an event, or leave it out with {}."
+            remedy = "Turn it into a number, such as days since an event, or leave it out."
             findings.append(Finding("note", "dates", text, remedy, (("drop", names[0]),), names))
         else:
-            remedy = "Leave it out with {}."
+            remedy = "Leave it out."
             findings.append(Finding("note", "text", text, remedy, (("drop", names[0]),), names))
     if identifiers.many_levels:
         names = tuple(identifiers.many_levels)
         verb = "has" if len(names) == 1 else "have"
         text = f"{join_names(names)} {verb} more levels than a fifth of the rows."
-        remedy = "Is it a number that repeats, such as of a patient? Then name it with {}."
+        remedy = "Does it say which rows belong together, such as those of a patient? Then say so."
         findings.append(
             Finding("question", "many levels", text, remedy, (("row_groups", names[0]),), names)
         )
@@ -276,7 +276,7 @@ def _about_copies(
                 "one class only."
             )
             findings.append(
-                Finding("alarm", "copy of the class", text, "Leave it out with {}.",
+                Finding("alarm", "copy of the class", text, "Leave it out.",
                         (("drop", name),), (name,))
             )  # fmt: skip
     return findings
@@ -294,7 +294,7 @@ def _about_missing(rows: Rows, y: IntArray, labels: Sequence[str]) -> list[Findi
             f"{labels[least]!r}. A method that uses missing values may choose "
             f"{'it' if one else 'them'} for these alone."
         )
-        remedy = "Is a value missing because of the outcome? Then fill it with {}, or drop it."
+        remedy = "Is a value missing because of the outcome? Then fill such cells, or leave it out."
         findings.append(
             Finding("alarm", "missing values", text, remedy, (("fill", ""),), tuple(column.names))
         )
@@ -304,8 +304,8 @@ def _about_missing(rows: Rows, y: IntArray, labels: Sequence[str]) -> list[Findi
             f"Rows of {labels[most]!r} have {by_row.means[most]:.1f} missing values on average, "
             f"rows of {labels[least]!r} {by_row.means[least]:.1f}."
         )
-        findings.append(Finding("alarm", "missing values", text, "Fill them with {}.",
-                                (("fill", ""),)))  # fmt: skip
+        remedy = "Is that because of the outcome? Then fill them."
+        findings.append(Finding("alarm", "missing values", text, remedy, (("fill", ""),)))
     return findings
 
 
@@ -332,7 +332,7 @@ def _about_separators(
 
 
 def _ask_whether_known(text: str, kind: str, name: str) -> Finding:
-    question = "Was it known before the outcome? If so, say {}; if not, {}."
+    question = "Was it known before the outcome? Say so, or leave it out."
     return Finding(
         "question", kind, text, question, (("known_before", name), ("drop", name)), (name,)
     )
@@ -348,7 +348,7 @@ def _about_batch(batch: Batch) -> Finding:
         f"each class, and {batch.name!r} goes with the class (V = {batch.v:.2f}). If it is how "
         "or where rows were collected, the result may be about that."
     )
-    remedy = "If so, keep its values whole with {}; if it is a trait of the patient, say {}."
+    remedy = "If so, keep rows of one value together; if it is a trait of the patient, say so."
     options = (("row_groups", batch.name), ("known_before", batch.name))
     return Finding("question", "batch", text, remedy, options, (batch.name,))
 
@@ -361,5 +361,5 @@ def _about_order(numbers: FloatArray, y: IntArray, random_state: int) -> list[Fi
         f"Rows that follow each other are alike (correlation {correlation:.2f} within a class). "
         "Were they measured one after the other, or at one place?"
     )
-    return [Finding("note", "order", text, "Then rows of one block belong together: {}.",
+    return [Finding("note", "order", text, "Then rows of one block belong together.",
                     (("row_groups", "COLUMN"),))]  # fmt: skip

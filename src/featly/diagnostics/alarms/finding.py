@@ -26,9 +26,9 @@ class Finding:
     text : str
         What was seen, and what it would mean.
     remedy : str
-        What to do about it; `{option}` of :attr:`options` stands in it.
+        What to do about it.
     options : tuple of (str, str)
-        Parameters and their values that do it, such as ``("row_groups", "auto")``.
+        Parameters and their values that do it, such as ``("known_before", "marker")``.
     columns : tuple of str
     rows : tuple of int
         From 0.
@@ -43,17 +43,26 @@ class Finding:
     rows: tuple[int, ...] = ()
 
     def describe(self, style: Literal["python", "command"] = "python") -> str:
-        """Return the sentence and the remedy, with options as Python or a shell has them."""
+        """Return the sentences, and the options that do what the remedy says.
+
+        Parameters
+        ----------
+        style : {"python", "command"}, default="python"
+            Whether options are said as Python or as a shell has them.
+        """
         said = [_say_option(name, value, style) for name, value in self.options]
-        return f"{self.text} {self.remedy.format(*said)}".strip()
+        options = " or ".join(option for option in said if option)
+        return f"{self.text} {self.remedy}{f' ({options})' if options else ''}".strip()
 
     __str__ = describe
 
 
 def _say_option(name: str, value: str, style: str) -> str:
-    if style == "python":
-        return f"{name}={value!r}" if value else f"{name}=True"
-    return f"--{name.replace('_', '-')} {value}".strip()
+    if style == "command":
+        return f"--{name.replace('_', '-')} {value}".strip()
+    if name == "drop":  # which a user of Python does not need an option for
+        return ""
+    return f"{name}={[value] if name == 'known_before' else value or True!r}"
 
 
 @dataclass(frozen=True)
