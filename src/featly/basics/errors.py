@@ -100,7 +100,7 @@ class Text(Field):
     """
 
     def __init__(self, *parts: str | Field) -> None:
-        self.parts = parts
+        self.parts: tuple[str | Field, ...] = parts
 
     def say(self, words: Words) -> str:
         """Return the text, with its fields in the words of who speaks."""
@@ -190,10 +190,11 @@ class Setting(Field):
     """
 
     def __init__(self, name: str, value: Any, owner: str = "") -> None:
-        self.name, self.owner = name, owner
+        self.name: str = name
+        self.owner: str = owner
         # not the value itself: errors are pickled, and some values cannot be
-        self.shown = repr(value)
-        self.typed = value if isinstance(value, str) else self.shown
+        self.shown: str = repr(value)
+        self.typed: str = value if isinstance(value, str) else self.shown
         if isinstance(value, list | tuple):
             self.typed = ",".join(str(part) for part in value)
 
