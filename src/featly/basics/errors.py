@@ -103,7 +103,7 @@ class Text(Field):
     """
 
     def __init__(self, *parts: str | Field) -> None:
-        self.parts = parts
+        self.parts: tuple[str | Field, ...] = parts
 
     def say(self, words: Words) -> str:
         """Return the text, with its fields in the words of who speaks."""
@@ -193,11 +193,20 @@ class Setting(Field):
     """
 
     def __init__(self, name: str, value: Any, owner: str = "") -> None:
-        self.name, self.owner = name, owner
+        self.name: str = name
+        self.owner: str = owner
         # not the value itself: errors are pickled, and some values cannot be
+<<<<<<< HEAD
         shown = " ".join(repr(value).split())  # one line, whatever it is
         self.shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
         self.typed = value if isinstance(value, str) else self.shown
+||||||| 4db5071
+        self.shown = repr(value)
+        self.typed = value if isinstance(value, str) else self.shown
+=======
+        self.shown: str = repr(value)
+        self.typed: str = value if isinstance(value, str) else self.shown
+>>>>>>> formats
         if isinstance(value, list | tuple):
             self.typed = ",".join(str(part) for part in value)
 

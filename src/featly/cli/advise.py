@@ -27,8 +27,8 @@ WIDEST = 100  # characters of a line on a terminal
 # options about columns and the file: the next commands repeat them
 SHARED = (
     "target", "target_kind", "categorical", "ordinal", "keep", "drop", "known_before",
-    "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off", "schema", "missing", "format", "separator",
-    "encoding", "header", "n_features",
+    "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off", "schema", "missing",
+    "format", "separator", "encoding", "header", "n_features",
 )  # fmt: skip
 
 

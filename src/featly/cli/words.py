@@ -51,7 +51,7 @@ class OptionWords(Words):
     """
 
     def __init__(self, options: Collection[str] = ()) -> None:
-        self.options = options
+        self.options: Collection[str] = options
 
     def _option(self, name: str) -> str | None:
         """Return the option for a parameter, if the command has it."""

@@ -11,11 +11,8 @@ from featly.io.parquet import ColumnFormat
 
 __all__ = [
     "ARROW",
-    "arrow_columns",
-    "arrow_names",
     "has_pyarrow",
     "open_arrow",
-    "read_arrow",
     "refuse_other_arrow",
     "write_arrow",
 ]
@@ -125,7 +122,6 @@ def _check_arrow(opened: ByteSource) -> None:
 
 
 ARROW = _ArrowFormat("arrow", "an Arrow file", _scan_arrow, _check_arrow)
-arrow_names, arrow_columns, read_arrow = ARROW.names, ARROW.columns, ARROW.read_file
 
 
 def write_arrow(frame: Any, stream: BinaryIO) -> None:

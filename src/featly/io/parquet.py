@@ -17,9 +17,6 @@ from featly.io.table_file import Reading, TableFile, split_target
 __all__ = [
     "PARQUET",
     "ColumnFormat",
-    "parquet_columns",
-    "parquet_names",
-    "read_parquet",
     "write_parquet",
 ]
 
@@ -154,7 +151,6 @@ def _check_parquet(opened: ByteSource) -> None:
 
 
 PARQUET = ColumnFormat("parquet", "a parquet file", _scan_parquet, _check_parquet)
-parquet_names, parquet_columns, read_parquet = PARQUET.names, PARQUET.columns, PARQUET.read_file
 
 
 def write_parquet(frame: Any, stream: BinaryIO) -> None:

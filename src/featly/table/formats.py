@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Format:
-    """A format of files; a part is named as "module:function" and imported when it is used.
+    """A format of files.
+
+    A part is named as "module:function" or "module:object.method", and imported when it is used.
 
     Attributes
     ----------
@@ -127,9 +130,9 @@ FORMATS: dict[str, Format] = {
         "a parquet table",
         (".parquet", ".pq"),
         magic=b"PAR1",
-        reader="featly.io.parquet:read_parquet",
-        names="featly.io.parquet:parquet_names",
-        columns="featly.io.parquet:parquet_columns",
+        reader="featly.io.parquet:PARQUET.read_file",
+        names="featly.io.parquet:PARQUET.names",
+        columns="featly.io.parquet:PARQUET.columns",
         writer="featly.io.parquet:write_parquet",
         store="featly.io.stores.parquet:ParquetTable",
         store_options=("target", "without"),
@@ -138,9 +141,9 @@ FORMATS: dict[str, Format] = {
         "an Arrow table",
         (".arrow", ".feather", ".ipc"),
         magic=rb"ARROW1|FEA1|\xff{4}(?s:..)\0\0",  # a file, the old Feather, a stream
-        reader="featly.io.arrow:read_arrow",
-        names="featly.io.arrow:arrow_names",
-        columns="featly.io.arrow:arrow_columns",
+        reader="featly.io.arrow:ARROW.read_file",
+        names="featly.io.arrow:ARROW.names",
+        columns="featly.io.arrow:ARROW.columns",
         writer="featly.io.arrow:write_arrow",
         store="featly.io.stores.arrow:ArrowTable",
         store_options=("target", "without"),
@@ -279,7 +282,7 @@ def load_part(path: str) -> Any:
     'write_csv'
     """
     module, _, name = path.partition(":")
-    return getattr(importlib.import_module(module), name)
+    return attrgetter(name)(importlib.import_module(module))
 
 
 # ---- which formats -------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class ArrowTable(ColumnTable):
     """
 
     kind = "arrow"
-    words = ARROW.words
+    words: str = ARROW.words
 
     def _make_reader(self) -> Any:
         refuse_other_arrow(self._file.head(8), self.name)

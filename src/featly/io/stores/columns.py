@@ -230,18 +230,18 @@ class PolarsReader:
         try:
             self._plan = scan(file.place)
             self._schema = self._plan.collect_schema()
-            self.n_rows = self._plan.select(pl.len()).collect().item()
+            self.n_rows: int = self._plan.select(pl.len()).collect().item()
         except (KeyboardInterrupt, SystemExit, MemoryError):
             raise
         except BaseException as problem:  # a panic inside polars is no Exception
             raise damage_error(file, problem, words) from None
-        self.names = self._schema.names()
+        self.names: list[str] = self._schema.names()
         self._dtypes = self._schema.dtypes()
         known = {
             dtype: NESTED if dtype.is_nested() else str(dtype).partition("(")[0]
             for dtype in set(self._dtypes)
         }
-        self.kinds = [known[dtype] for dtype in self._dtypes]
+        self.kinds: list[str] = [known[dtype] for dtype in self._dtypes]
 
     def may_have_missing(self, positions: np.ndarray) -> bool:
         """Return whether some column has a missing value; polars has to read them for this."""

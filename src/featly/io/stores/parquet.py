@@ -25,7 +25,7 @@ class ParquetTable(ColumnTable):
     """A parquet file; pyarrow reads it where it is installed, polars otherwise."""
 
     kind = "parquet"
-    words = PARQUET.words
+    words: str = PARQUET.words
 
     def _make_reader(self) -> Any:
         footer = _footer_bytes(self._file)
