@@ -196,17 +196,9 @@ class Setting(Field):
         self.name: str = name
         self.owner: str = owner
         # not the value itself: errors are pickled, and some values cannot be
-<<<<<<< HEAD
         shown = " ".join(repr(value).split())  # one line, whatever it is
-        self.shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
-        self.typed = value if isinstance(value, str) else self.shown
-||||||| 4db5071
-        self.shown = repr(value)
-        self.typed = value if isinstance(value, str) else self.shown
-=======
-        self.shown: str = repr(value)
+        self.shown: str = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
         self.typed: str = value if isinstance(value, str) else self.shown
->>>>>>> formats
         if isinstance(value, list | tuple):
             self.typed = ",".join(str(part) for part in value)
 
