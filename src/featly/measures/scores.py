@@ -199,8 +199,8 @@ def log_loss(y_true: ArrayLike, probabilities: ArrayLike, n_classes: int = 2) ->
     Examples
     --------
     >>> from featly.measures.scores import log_loss
-    >>> round(log_loss([0, 1, 1], [0.1, 0.8, 0.5]), 4)
-    0.3405
+    >>> round(log_loss([0, 1, 1], [0.1, 0.8, 0.5]), 3)
+    0.341
     """
     codes, values = _check(y_true, probabilities, n_classes)
     _check_probabilities(values)

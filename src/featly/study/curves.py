@@ -288,9 +288,9 @@ def _partner_means(results: "Results", metric: str) -> "pl.DataFrame | None":
     import polars as pl
 
     partner = PARTNERS.get(metric)
-    if partner is None or results.predictions is None:
-        return None
     two = [name for name, data in results.about["datasets"].items() if len(data["classes"]) == 2]
+    if partner is None or results.predictions is None or not two:
+        return None
     try:
         values = split_values(results, partner, draws=False)
     except ParameterError:  # no learner gives decision values

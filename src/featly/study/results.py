@@ -86,7 +86,7 @@ class Results:
         self.rows: pl.DataFrame = rows
         self.claims: Sequence[Claim] = ()
         self._curves: dict[tuple[str, float], pl.DataFrame] = {}  # many claims use the same
-        self._scores: dict[str, pl.Series] = {}
+        self._scores: dict[tuple[str, bool], pl.Series] = {}
         for metric in self.about["metrics"]:
             if metric not in rows.columns:
                 self.rows = self.rows.with_columns(self.values(metric))
@@ -149,7 +149,7 @@ class Results:
         return list(dict.fromkeys(note for text in texts for note in json.loads(text)))
 
     # ---- values -----------------------------------------------------------------------------
-    def values(self, metric: str) -> "pl.Series":
+    def values(self, metric: str, *, draws: bool = True) -> "pl.Series":
         """Return a metric for every row of `rows`, whether it is in the plan or not.
 
         Parameters
@@ -159,6 +159,8 @@ class Results:
             predictions were kept "auc", "pr_auc", and of learners with probabilities "brier" and
             "log_loss"; "categorical"; where the relevant columns are known also "success",
             "relevant", "redundant", "irrelevant".
+        draws : bool, default=True
+            False need not compute those of fits to shuffled labels, which may then be null.
 
         Returns
         -------
@@ -173,9 +175,9 @@ class Results:
         if metric in SELECTION_METRICS:
             return pl.Series(metric, selection_values(self, metric)).fill_nan(None)
         if metric in SCORE_METRICS:
-            if metric not in self._scores:
-                self._scores[metric] = score_values(self, metric)
-            return self._scores[metric]
+            if (metric, draws) not in self._scores:
+                self._scores[metric, draws] = score_values(self, metric, draws=draws)
+            return self._scores[metric, draws]
         if metric not in METRICS:
             raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(GREATER)}")
         values = np.full(self.rows.height, np.nan)

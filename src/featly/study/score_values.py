@@ -60,8 +60,11 @@ class GatheredPredictions:
         return expit(self.scores) if self.n_classes == 2 else self.scores
 
 
-def score_values(results: "Results", metric: str) -> "pl.Series":
-    """Return a metric of :data:`SCORE_METRICS` for every row of the results; null without one."""
+def score_values(results: "Results", metric: str, *, draws: bool) -> "pl.Series":
+    """Return a metric of :data:`SCORE_METRICS` for every row of the results; null without one.
+
+    Without `draws` rows of shuffled labels have none.
+    """
     import polars as pl
 
     refuse_without_scores(results, metric)
@@ -69,7 +72,7 @@ def score_values(results: "Results", metric: str) -> "pl.Series":
     keys: list[tuple[Any, ...]] = []
     values: list[FloatArray] = []
     sizes: list[IntArray] = []
-    for fit in _predictions(results).fits():
+    for fit in _predictions(results).fits(draws=draws):
         keys.append((fit.dataset, fit.method, fit.split, fit.null_draw, fit.learner))
         sizes.append(fit.sizes)
         values.append(function(fit))
@@ -84,7 +87,7 @@ def score_values(results: "Results", metric: str) -> "pl.Series":
     return joined[metric].fill_nan(None)
 
 
-def pooled_score_values(results: "Results", metric: str) -> "pl.DataFrame":
+def pooled_score_values(results: "Results", metric: str, *, draws: bool) -> "pl.DataFrame":
     """Return a metric of the predictions of all splits together.
 
     Where every split tests one row, rows can be compared over the splits only.
@@ -106,7 +109,7 @@ def pooled_score_values(results: "Results", metric: str) -> "pl.DataFrame":
     for dataset, method, learner in wanted.rows():
         groups: dict[tuple[int, int | None], list[tuple[KeptFit, int]]] = {}
         source = _predictions(results)
-        for fit in source.fits(dataset=dataset, method=method, learner=learner):
+        for fit in source.fits(dataset=dataset, method=method, learner=learner, draws=draws):
             for at, size in enumerate(fit.sizes.tolist()):
                 key = fit.null_draw, None if (dataset, method) in own else size
                 groups.setdefault(key, []).append((fit, at))

@@ -67,14 +67,15 @@ def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.
     """
     import polars as pl
 
-    rows = results.rows.with_columns(results.values(metric).cast(pl.Float64).alias("value"))
+    values = results.values(metric, draws=draws)
+    rows = results.rows.with_columns(values.cast(pl.Float64).alias("value"))
     rows = rows.filter(pl.col("split") != ALL_ROWS)
     if not draws:
         rows = rows.filter(pl.col("null_draw") == 0)
     if not is_pooled(results):
         return rows
     if metric in SCORE_METRICS and SCORE_METRICS[metric].is_pairwise:
-        return _with_pooled_scores(rows, results, metric)
+        return _with_pooled_scores(rows, results, metric, draws=draws)
     if metric not in METRICS:
         return rows
     rows = rows.with_row_index("at")
@@ -87,11 +88,13 @@ def split_values(results: "Results", metric: str, *, draws: bool = True) -> "pl.
     return pooled.with_columns(pl.col("value").fill_nan(None))
 
 
-def _with_pooled_scores(rows: "pl.DataFrame", results: "Results", metric: str) -> "pl.DataFrame":
+def _with_pooled_scores(
+    rows: "pl.DataFrame", results: "Results", metric: str, *, draws: bool
+) -> "pl.DataFrame":
     """Return rows with the metric of all splits together, which is the value of each of them."""
     import polars as pl
 
-    pooled = pooled_score_values(results, metric)
+    pooled = pooled_score_values(results, metric, draws=draws)
     keys = ["dataset", "method", "learner", "null_draw"]
     of_own, of_size = (pooled.filter(pl.col("size").is_null() == own) for own in (True, False))
     joined = rows.join(
