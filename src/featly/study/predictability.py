@@ -275,7 +275,7 @@ class _Shuffles:
         for (codes, own_tasks), draw in zip(plans, draws, strict=True):
             own_paths = [next(paths) for _ in own_tasks]
             if draw == 0:
-                # in this process a path may have used several threads: the time of all of them counts
+                # a path of this process may have used several threads: all of them count
                 cpu = time.process_time() - cpu
                 self.seconds_each = max(_seconds(own_paths), cpu)
                 self.errors = [error for path in own_paths for error in path.errors]
