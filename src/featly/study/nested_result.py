@@ -9,7 +9,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.measures.nested_auc import area_interval, mean_area, placements
+from featly.measures.nested_auc import area_interval, mean_area
 from featly.measures.nested_rates import (
     RateInterval,
     class_rates,
@@ -18,9 +18,9 @@ from featly.measures.nested_rates import (
     rate_interval,
 )
 from featly.measures.paired_hits import HitComparison, compare_hits
-from featly.measures.row_rules import choose_by_rows
 from featly.measures.wilcoxon import holm
 from featly.study.dataset import Dataset
+from featly.study.nested_choice import choose_candidate, row_scores
 from featly.study.nested_estimate import SMALL, Candidate, NestedEstimate
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ __all__ = ["Nested"]
 NESTED_METRICS = ("bcr", "accuracy", "error", "sensitivity", "specificity", "auc")
 MOST_MISSING = 0.05  # share of predictions that failed, above which there is no interval
 WIDE = 10  # with few rows and so many times more columns, figures are a little too low
-# the areas of both classes are one area, so standard errors add up to twice those of two rates
-AREA_ERROR_FACTOR = 2.0
 
 
 class _Figure(NamedTuple):
@@ -431,37 +429,6 @@ class Nested:
         right = (codes == 1) == (self.y == 1) if metric == "specificity" else codes == self.y
         return np.where(codes < 0, np.nan, right)
 
-    def _choose(
-        self, codes: FloatArray, y: IntArray, mask: BoolArray, by: str, rule: str | int
-    ) -> int:
-        """Return the candidate that scores of rows choose."""
-        allowed = np.flatnonzero(mask)
-        chosen = [self.candidates[k] for k in allowed]
-        pipelines = {(c.method, c.learner): k for k, c in enumerate(chosen)}
-        weights = np.bincount(y, minlength=len(self.dataset.classes)) / len(y)
-        position = choose_by_rows(
-            codes[allowed],
-            y,
-            [c.size for c in chosen],
-            rule,
-            pipelines=[pipelines[c.method, c.learner] for c in chosen],
-            weights=weights if by == "accuracy" else None,
-            error_factor=AREA_ERROR_FACTOR if by == "auc" else 1.0,
-            n_features=self.dataset.n_features,
-        )
-        return int(allowed[position])
-
-    def _scores(self, codes: IntArray, values: FloatArray, y: IntArray, by: str) -> FloatArray:
-        """Return the scores of rows whose class means are the metric of choice."""
-        if by != "auc":
-            return np.where(codes < 0, np.nan, codes == y)
-        scores = np.full(values.shape, np.nan)
-        for row, score in zip(values, scores, strict=True):
-            known = ~np.isnan(row)
-            if len(np.unique(y[known])) == 2:
-                score[known] = placements(row[known], y[known])
-        return scores
-
     def _choose_in_folds(self, mask: BoolArray, by: str, rule: str | int) -> IntArray:
         """Return the candidate that each training part chooses; -1 where nothing was fitted."""
         key = mask.tobytes(), by, rule
@@ -469,14 +436,14 @@ class Nested:
             choices = np.full((self.repeats, self.folds), -1)
             for repeat, fold in np.ndindex(choices.shape):
                 rows = self.fold_of[repeat] != fold
-                scores = self._scores(
+                scores = row_scores(
                     self.pooled_codes[repeat, fold][:, rows],
                     self.pooled_values[repeat, fold][:, rows],
                     self.y[rows],
                     by,
                 )
                 if not np.isnan(scores[mask]).all():
-                    choices[repeat, fold] = self._choose(scores, self.y[rows], mask, by, rule)
+                    choices[repeat, fold] = self._choose(scores, rows, mask, by, rule)
             self._choices[key] = choices
         return self._choices[key]
 
@@ -484,7 +451,7 @@ class Nested:
         """Return the candidate of the final model, by scores averaged over repeats."""
         scores = np.array(
             [
-                self._scores(codes, values, self.y, by)
+                row_scores(codes, values, self.y, by)
                 for codes, values in zip(self.outer_codes, self.outer_values, strict=True)
             ]
         )
@@ -494,7 +461,14 @@ class Nested:
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
         if np.isnan(mean[mask]).all():
             raise DataError(f"no fit has a prediction: {self._first_error()}")
-        return self._choose(mean, self.y, mask, by, rule)
+        return self._choose(mean, np.ones(len(self.y), bool), mask, by, rule)
+
+    def _choose(
+        self, scores: FloatArray, rows: BoolArray, mask: BoolArray, by: str, rule: str | int
+    ) -> int:
+        return choose_candidate(
+            scores, self.dataset, rows, self.candidates, mask=mask, by=by, rule=rule
+        )
 
     def _at_choice(self, scores: AnyArray, choices: IntArray) -> FloatArray:
         """Return scores of rows at what their training part chose.

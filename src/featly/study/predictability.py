@@ -15,7 +15,6 @@ Carlo p-values, *Biometrika* 78, 301-304.
 """
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -189,6 +188,7 @@ def predictability(
         ) as runner,
     ):
         shuffles = _Shuffles(runner, dataset, block_of, random_state)
+        shuffles.expect(1)
         observed = shuffles.evaluate([0])[0]
         if shuffles.errors and np.isnan(observed):
             raise DataError(f"no fit has a prediction: {shuffles.errors[0]}")
@@ -253,6 +253,7 @@ class _Shuffles:
         """
         drawn = reached = 0
         observed = self._values[0]
+        self.expect(most)  # fewer where the answer is clear
         while drawn < most:
             wave = max(self.stop - reached, -(-self.runner.workers // self.folds))
             try:
@@ -264,17 +265,23 @@ class _Shuffles:
             reached += sum(is_reached(value, observed) for value in values)
             yield from values
 
+    def expect(self, n_draws: int) -> None:
+        """Count the paths of so many draws for the time left."""
+        self.runner.expect(dict.fromkeys(self.runner.methods, n_draws * self.folds))
+
     def evaluate(self, draws: Sequence[int]) -> list[float]:
-        """Return the statistic of each draw."""
+        """Return the statistic of each expected draw."""
+        cpu = time.process_time()
         plans = [self._plan(draw) for draw in draws]
         tasks = [task for _, tasks in plans for task in tasks]
-        self.runner.expect(Counter(task.method for task in tasks))
         paths = self.runner.run(tasks)
         values = []
         for (codes, own_tasks), draw in zip(plans, draws, strict=True):
             own_paths = [next(paths) for _ in own_tasks]
             if draw == 0:
-                self.seconds_each = _seconds(own_paths)
+                # a path of this process may have used several threads: all of them count
+                cpu = time.process_time() - cpu
+                self.seconds_each = max(_seconds(own_paths), cpu)
                 self.errors = [error for path in own_paths for error in path.errors]
                 known = (np.isfinite(path.values).any() for path in own_paths)
                 self.has_values = len(self.dataset.classes) == 2 and any(known)
