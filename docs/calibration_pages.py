@@ -95,7 +95,8 @@ def p_values(folder):
     fdr = {}
     for row in result["fdr"]:
         blocks = f", blocks at {row['correlation']}" if row["correlation"] else ""
-        name = f"{row['law']}, {row['rows']} rows, {row['small_class']} in a class{blocks}"
+        empty = "" if row["columns_that_differ"] else ", no column differs"
+        name = f"{row['law']}, {row['rows']} rows, {row['small_class']} in a class{blocks}{empty}"
         fdr.setdefault((safe(name), row["q"]), {})[row["test"]] = row
     fdr_rows = [
         (name, str(q), *(_false_share(tests.get(test)) for test in OF_TEST.values()))

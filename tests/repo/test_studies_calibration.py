@@ -291,11 +291,12 @@ def test_the_page_has_the_rows_of_the_study_of_p_values(page_functions, tmp_path
     (tmp_path / "calibration-before.json").write_text(json.dumps(made_run()), "utf-8")
     null = {"law": "80% zeros", "rows": 500, "small_class": 25, "columns": 20_000}
     fdr = {"law": "mixture", "rows": 200, "small_class": 40, "correlation": 0.8, "q": 0.05,
-           "tables": 60, "standard_error": 0.01}  # fmt: skip
+           "tables": 60, "standard_error": 0.01, "columns_that_differ": 20}  # fmt: skip
     document = {
         "null": [null | {"test": "before", "P01": 0.17}, null | {"test": "default", "P01": 0.01},
                  null | {"test": "default", "P01": 0.004, "rows": 40}],
-        "fdr": [fdr | {"test": "before", "fdr": 0.23}, fdr | {"test": "f-test", "fdr": 0.9}],
+        "fdr": [fdr | {"test": "before", "fdr": 0.23}, fdr | {"test": "f-test", "fdr": 0.9},
+                fdr | {"test": "default", "fdr": 0.02, "columns_that_differ": 0}],
     }  # fmt: skip
     (tmp_path / "p-values.json").write_text(json.dumps(document), "utf-8")
     text = page_functions["pages"](tmp_path)["wrong_sentences"]
@@ -303,6 +304,8 @@ def test_the_page_has_the_rows_of_the_study_of_p_values(page_functions, tmp_path
     assert f"| 80% zeros | 1% | {most} | **1%** of 20,000 (500 rows, 25 in a class) |" in text
     name = "mixture, 200 rows, 40 in a class, blocks at 0.8"
     assert f"| {name} | 0.05 | **23%** (± 2%; 60 tables) | not measured yet |" in text
+    alone = f"{name}, no column differs"
+    assert f"| {alone} | 0.05 | not measured yet | **2%** (± 2%; 60 tables) |" in text
 
 
 def test_every_sentence_has_a_figure_in_the_committed_results(page_functions):
