@@ -99,7 +99,7 @@ METHODS: dict[str, Method] = {
         sparse=True,
         many_classes=True,
         uses=("keep", "costs"),
-        cost="n p, n log n for ranks; tables by their margins",
+        cost="p n log n; tables by their margins, permutations for small classes and ties",
         streams=True,
         on_device=True,
     ),
