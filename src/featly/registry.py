@@ -122,7 +122,7 @@ METHODS: dict[str, Method] = {
         family="filter",
         tier="stable",
         summary="a test of each column by its kind: Welch's t, Kruskal-Wallis, Fisher's exact",
-        cost="n p, n log n for ranks; tables by their margins",
+        cost="p n log n; tables by their margins, permutations for small classes and ties",
     ),
     "chi-squared": Method(
         path="featly.filters.chi_squared:ChiSquared",

@@ -544,8 +544,9 @@ def test_exact_and_random_agree_on_a_mixed_frame(monkeypatch):
     [
         UnivariateTest(continuous="kruskal-wallis", ordinal="welch", categorical="chi2"),
         UnivariateTest(continuous="student", ordinal="f", n_draws=100),
+        UnivariateTest(ordinal="auto", n_draws=100),
     ],
-    ids=["ranks", "pooled"],
+    ids=["ranks", "pooled", "shape"],
 )
 def test_checks_of_every_option(estimator):
     for name, check in method_checks(estimator):

@@ -50,7 +50,7 @@ __all__ = [
 Margins = tuple[tuple[int, ...], tuple[int, ...]]
 
 BLOCK = 2048  # columns that one task tests
-BATCH = 32  # sets of margins between two reports of progress
+BATCH = 32  # sets of margins, or tables drawn for, between two reports of progress
 SAME_SUM = 1e-12  # sums of squares that differ by less, relatively, are equal
 DRAWN_CELLS = 1 << 21  # of random tables in memory at a time
 
