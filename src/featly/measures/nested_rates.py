@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.typing import FloatArray, IntArray
 from featly.measures.corrected_t import FRACTION
 
@@ -92,8 +93,7 @@ def extrapolation_weight(folds: int, inner: int) -> float:
     0.4
     """
     for name, value in (("folds", folds), ("inner", inner)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
-            raise ParameterError(f"{name}={value!r}: give a whole number of at least 2")
+        Whole(at_least=2).check(name, value)
     u = 1 - 1 / folds
     v = u * (1 - 1 / inner)
     return (1 / u - 1) / (1 / v - 1 / u)

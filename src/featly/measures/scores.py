@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm, rankdata
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError
+from featly.basics.params import Whole
 from featly.basics.typing import FloatArray, IntArray
 
 __all__ = [
@@ -275,8 +276,7 @@ def calibration_curve(
     _check_probabilities(values)
     if values.ndim != 1:
         raise DataError(f"probabilities has shape {values.shape}: give one number a row")
-    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise ParameterError(f"bins={bins!r}: give a whole number from 1")
+    Whole(at_least=1).check("bins", bins)
     # the bin of a row is that of the middle of all rows with its probability
     middle = (rankdata(values) - 0.5) / max(len(values), 1)
     _, where = np.unique(np.floor(middle * bins), return_inverse=True)
@@ -450,8 +450,7 @@ SCORE_METRICS: dict[str, ScoreMetric] = {
 
 # ---- parts ---------------------------------------------------------------------------------------
 def _check(y_true: ArrayLike, scores: ArrayLike, n_classes: int) -> tuple[IntArray, FloatArray]:
-    if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or n_classes < 2:
-        raise ParameterError(f"n_classes={n_classes!r}: give the number of classes, at least 2")
+    Whole(at_least=2).check("n_classes", n_classes)
     codes = np.asarray(y_true)
     if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iub"):
         raise DataError("y_true is not a vector of whole numbers: encode the classes from 0")

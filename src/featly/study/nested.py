@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.params import Whole
+from featly.basics.params import OneOf, Whole, check_value
 from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import AnyArray
 from featly.measures.nested_rates import FEWEST_ROWS, count_units
@@ -184,10 +184,8 @@ def check_classes(dataset: Dataset) -> None:
 
 
 def _check_rule(rule: Any) -> None:
-    is_size = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
     rules = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
-    if not is_size and rule not in rules:
-        raise ParameterError(f"rule={rule!r}: give a size or one of {', '.join(rules)}")
+    check_value("rule", rule, Whole(at_least=1), OneOf(*rules))
 
 
 @dataclass(frozen=True, eq=False)

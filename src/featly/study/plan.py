@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError, StudyError
-from featly.basics.params import Whole
+from featly.basics.params import FLAG, OneOf, Whole, check_value
 from featly.basics.progress import TimedProgress
 from featly.learners import LEARNERS, balance, make_learner
 from featly.measures.scores import SCORE_METRICS
@@ -186,8 +186,7 @@ class Study:
     def _check_scores(self) -> None:
         """Settle whether predictions are kept; refuse metrics that the learners cannot give."""
         keep = self.keep_predictions
-        if not isinstance(keep, bool | np.bool_) and keep != "auto":
-            raise ParameterError(f"keep_predictions={keep!r}: give True, False or 'auto'")
+        check_value("keep_predictions", keep, FLAG, OneOf("auto"))
         wanted = [metric for metric in self.metrics if metric in SCORE_METRICS]
         if not wanted:
             return
@@ -392,8 +391,7 @@ def settle_balanced(balanced: bool | str, metric: str) -> bool:
     """Return whether learners are trained with classes of equal weight; "auto" by the metric."""
     if balanced == "auto":
         return metric not in FREQUENCY_METRICS
-    if not isinstance(balanced, bool | np.bool_):
-        raise ParameterError(f"balanced={balanced!r}: give True, False or 'auto'")
+    check_value("balanced", balanced, FLAG, OneOf("auto"))
     return bool(balanced)
 
 
