@@ -63,7 +63,6 @@ class Batches:
 class _AdditiveState:
     """Attributes of a ranker that has seen batches."""
 
-    n_seen_: int
     _batches: Batches | None = None
 
 
@@ -158,7 +157,7 @@ class Additive(Weighted, Ranker, _AdditiveState):
             ranking = self._judge(problem, batches.statistic, batches.settled)
         self._batches = batches
         self._store(problem, ranking)
-        self.n_seen_ = batches.n_rows
+        self.n_seen_: int = batches.n_rows
         return self
 
     def _forget(self) -> None:

@@ -527,9 +527,6 @@ class _Selector(SelectorMixin, BaseEstimator):
 class _RankerState(_Selector):
     """Attributes of a fitted ranker."""
 
-    order_: IntArray
-    ranking_: IntArray
-    scores_: FloatArray
     keys_: list[Any]  # after problems of two classes: their keys, labels, ...
     problems_: list[str]
     positions_: IntArray  # ... the position of every column in each, ...
@@ -612,9 +609,11 @@ class Ranker(Threaded, InSchema, _RankerState):
             warn_user(ranking.warning, ConvergenceWarning)
         self._columns = problem.columns
         self._store_target(problem.target)
-        self.order_ = ranking.order
-        self.ranking_ = ranks_from_order(ranking.order) if ranking.ranks is None else ranking.ranks
-        self.scores_, self.evidence_ = ranking.scores, ranking.evidence
+        self.order_: IntArray = ranking.order
+        ranks = ranks_from_order(ranking.order) if ranking.ranks is None else ranking.ranks
+        self.ranking_: IntArray = ranks
+        self.scores_: FloatArray = ranking.scores
+        self.evidence_: BoolArray = ranking.evidence
         self._extra = list(ranking.extra)
         for name, value in {**ranking.extra, **ranking.attributes}.items():
             setattr(self, f"{name}_", value)
@@ -763,7 +762,7 @@ class SubsetSelector(Threaded, InSchema, _Selector):
         self.support_: BoolArray = np.zeros(problem.source.n_features, bool)
         self.support_[self.order_] = True
         if selection.evidence is None:  # the method chose what it has evidence for
-            self.evidence_ = self.support_.copy()
+            self.evidence_: BoolArray = self.support_.copy()
             self.evidence_[problem.columns.keep] = False
         else:
             self.evidence_ = selection.evidence

@@ -3,6 +3,7 @@
 import inspect
 import math
 import pickle
+from fractions import Fraction
 from typing import Annotated, Any
 
 import numpy as np
@@ -36,7 +37,8 @@ INF, NAN = math.inf, math.nan
 @pytest.mark.parametrize(
     ("rule", "words", "taken", "refused"),
     [
-        (Number(), "a finite number", [0, -2, 0.5, np.float32(1)], [INF, NAN, True, "1", 10**400]),
+        (Number(), "a finite number",
+         [0, -2, 0.5, np.float32(1), Fraction(1, 3)], [INF, NAN, True, "1", 10**400]),
         (Number(above=0), "a finite number above 0", [1e-300, np.int8(1)], [0, -1, INF, np.True_]),
         (Number(above=0, finite=False), "a number above 0", [INF, 1], [0, -INF, NAN]),
         (Number(at_least=0), "a finite number from 0", [0, 0.0, 5], [-5e-324, INF]),

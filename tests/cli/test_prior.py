@@ -449,7 +449,7 @@ def test_rankings_that_make_no_sense(mistake, csv, tmp_path, donor):  # noqa: F8
     assert "the ranking names 'g1' twice" in mistake("rank", csv, *SN, "--prior-from", twice)
     assert "is no ranking" in mistake("rank", csv, *SN, "--prior-from", csv)
     message = mistake("rank", csv, *SN, "--prior-from", donor, "--prior-weight", 0.5)
-    assert message == "weight=0.5: a prior is a finite number of at least 1"
+    assert message == "weight=0.5: give a finite number from 1"
     assert "goes with --prior-from" in mistake("rank", csv, *SN, "--prior-weight", 5)
     assert "--prior-top goes with --prior-from" in mistake("rank", csv, *SN, "--prior-top", 5)
     assert "prior-top" in mistake("rank", csv, *SN, "--prior-from", donor, "--prior-top", 0)

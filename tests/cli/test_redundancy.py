@@ -176,7 +176,7 @@ def test_a_terminal_shows_the_first(featly, tmp_path, monkeypatch):
         (["--groups", "-k", "2"], "--groups and --neighbours: give one of the two"),
         (["--measure", "cosine"], "--measure 'cosine': give pearson, spearman, information"),
         (["--device", "gpu"], "--device 'gpu': give auto, cpu or cuda"),
-        (["--memory-limit", "much"], "--memory-limit 'much': give a number of bytes"),
+        (["--memory-limit", "much"], "--memory-limit 'much': give 1 MB or more"),
         (["--output", "pairs.doc"], "pairs.doc"),
         (["--output", "nowhere/pairs.csv"], "nowhere"),
         (
@@ -184,7 +184,7 @@ def test_a_terminal_shows_the_first(featly, tmp_path, monkeypatch):
             "more than --max-pairs 3 pairs reach --threshold 0.01: give a higher threshold, "
             "--neighbours for the nearest alone, or a larger --max-pairs",
         ),
-        (["--jobs", "0"], "--jobs 0 is no number of threads"),
+        (["--jobs", "0"], "--jobs 0: give a whole number other than 0"),
         (["--drop", "nobody"], "nobody"),
     ],
 )

@@ -202,7 +202,7 @@ def test_contradictions_are_refused(change, message):
         Synthetic(**{**parts, **change})
 
 
-SOME = "give a whole number of at least "
+SOME = "give a whole number from "
 REFUSED = [
     (make_corral, {"random_state": -1}, "random_state=-1: " + SOME + "0"),
     (make_corral, {"random_state": None}, "random_state=None: " + SOME + "0"),
@@ -215,23 +215,23 @@ REFUSED = [
     (make_parity, {"n_irrelevant": 1.0}, "n_irrelevant=1.0: " + SOME + "0"),
     (make_led, {"n_rows": 9}, "n_rows=9: " + SOME + "10"),
     (make_led, {"n_irrelevant": "92"}, "n_irrelevant='92': " + SOME + "0"),
-    (make_led, {"noise": 20}, "noise=20: give a fraction from 0 to 1"),
-    (make_led, {"noise": -0.1}, "noise=-0.1: give a fraction"),
-    (make_led, {"noise": np.nan}, "noise=nan: give a fraction"),
-    (make_led, {"noise": True}, "noise=True: give a fraction"),
+    (make_led, {"noise": 20}, "noise=20: give a number from 0 to 1"),
+    (make_led, {"noise": -0.1}, "noise=-0.1: give a number from 0 to 1"),
+    (make_led, {"noise": np.nan}, "noise=nan: give a number from 0 to 1"),
+    (make_led, {"noise": True}, "noise=True: give a number from 0 to 1"),
     (make_monk, {"problem": 4}, "problem=4: give 1, 2 or 3"),
     (make_monk, {"problem": True}, "problem=True: give 1, 2 or 3"),
     (make_monk, {"problem": 1.0}, "problem=1.0: give 1, 2 or 3"),
     (make_monk, {"problem": 1, "part": "test"}, "part='test': give 'train' or 'all'"),
     (make_sd, {"problem": 0}, "problem=0: give 1, 2 or 3"),
     (make_sd, {"problem": 1, "n_rows": 2}, "n_rows=2: " + SOME + "3"),
-    (make_sd, {"problem": 1, "effect_size": 0}, "effect_size=0: give a positive finite number"),
-    (make_sd, {"problem": 1, "effect_size": np.inf}, "effect_size=inf: give a positive finite"),
+    (make_sd, {"problem": 1, "effect_size": 0}, "effect_size=0: give a finite number above 0"),
+    (make_sd, {"problem": 1, "effect_size": np.inf}, "effect_size=inf: give a finite number above"),
     (make_sd, {"problem": 1, "n_irrelevant": -2}, "n_irrelevant=-2: " + SOME + "0"),
     (sd_means, {"problem": "sd1"}, "problem='sd1': give 1, 2 or 3"),
     (make_madelon, {"n_rows": 31}, "n_rows=31: " + SOME + "32"),
     (make_madelon, {"n_irrelevant": -1}, "n_irrelevant=-1: " + SOME + "0"),
-    (make_madelon, {"label_noise": 1.5}, "label_noise=1.5: give a fraction"),
+    (make_madelon, {"label_noise": 1.5}, "label_noise=1.5: give a number from 0 to 1"),
     (make_artificial, {"problem": 4}, "problem=4: give 1, 2 or 3"),
     (make_artificial, {"problem": 1, "n_classes": 1}, "n_classes=1: " + SOME + "2"),
     (make_artificial, {"problem": 2, "n_classes": 3}, "n_classes=3: problem 2 has 8 classes"),

@@ -428,7 +428,7 @@ def test_numbers(value, text):
         ({"names": ["a"]}, "names: give 6 of them"),
         ({"names": "abcdef"}, "give a list with a name for each column"),
         ({"splits": 0}, "n_splits"),
-        ({"rule": "luck"}, "rule='luck': give a number of columns, or best"),
+        ({"rule": "luck"}, "rule='luck': give a whole number from 1, 'best'"),
         ({"rule": 0}, "rule=0"),
         ({"rule": "largest-gap"}, "rule='largest-gap'"),
         ({"rule": 3, "sizes": [1, 2]}, r"rule=3: that size is not tried, there are \[1, 2\]"),

@@ -163,13 +163,13 @@ def test_graded_weights_fall_from_the_weight_by_one_factor_towards_1():
 # ---- mistakes ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("top", [0, -3, 2.0, 2.5, "5", True, None])
 def test_top_is_a_whole_number_from_1(top):
-    with pytest.raises(ParameterError, match=r"top=.*: give how many columns to favour"):
+    with pytest.raises(ParameterError, match=r"top=.*: give a whole number from 1"):
         Schema.prior_from(["a"], top)
 
 
 @pytest.mark.parametrize("weight", [0.99, 0, -1, float("nan"), float("inf"), "10", None, True])
 def test_weight_is_a_finite_number_from_1(weight):
-    with pytest.raises(ParameterError, match=r"weight=.*: a prior is a finite number"):
+    with pytest.raises(ParameterError, match=r"weight=.*: give a finite number from 1"):
         Schema.prior_from(["a"], 1, weight)
 
 

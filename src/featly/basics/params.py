@@ -17,6 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from numbers import Rational
 from typing import Annotated, Any, NamedTuple, dataclass_transform, get_args, get_origin
 from typing import get_type_hints as resolve_types
 
@@ -42,6 +43,9 @@ __all__ = [
     "field",
     "parameters_of",
 ]
+
+
+LARGEST = 1 << 1023  # larger whole numbers are no floats
 
 
 class Rule(ABC):
@@ -95,21 +99,23 @@ class Number(Rule):
         at_most: float | None = None,
         finite: bool = True,
     ) -> None:
-        self.above, self.at_least = above, at_least
-        self.below, self.at_most = below, at_most
-        self.finite = finite
+        self.above: float | None = above
+        self.at_least: float | None = at_least
+        self.below: float | None = below
+        self.at_most: float | None = at_most
+        self.finite: bool = finite
         bounds = []
         if above is not None or at_least is not None:
-            bounds += [f"above {above:g}" if at_least is None else f"from {at_least:g}"]
+            bounds += [f"above {above:.10g}" if at_least is None else f"from {at_least:.10g}"]
         if below is not None:
-            bounds += [f"below {below:g}"]
+            bounds += [f"below {below:.10g}"]
         elif at_most is not None:
-            bounds += [f"{at_most:g}" if at_least is not None else f"at most {at_most:g}"]
+            bounds += [f"{at_most:.10g}" if at_least is not None else f"at most {at_most:.10g}"]
         is_bounded = below is not None or at_most is not None or not finite
         unit = self._unit if is_bounded else self._finite_unit
         between = " to " if at_least is not None else " and "
-        self.words = [" ".join(["a", unit, between.join(bounds)]).rstrip()]
-        self.outside = [
+        self.words: Sequence[str] = [" ".join(["a", unit, between.join(bounds)]).rstrip()]
+        self.outside: Sequence[Any] = [
             *(bound for bound in (above, below) if bound is not None),
             *([self._next_to(at_least, -1)] if at_least is not None else []),
             *([self._next_to(at_most, 1)] if at_most is not None else []),
@@ -127,9 +133,10 @@ class Number(Rule):
         )
 
     def _is_of_type(self, value: Any) -> bool:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return abs(value) < 1 << 1023  # larger ones are no floats
-        return isinstance(value, float | np.integer | np.floating)
+        if isinstance(value, float | np.integer | np.floating):
+            return True
+        is_exact = isinstance(value, Rational) and not isinstance(value, bool)
+        return is_exact and -LARGEST < value < LARGEST
 
     @staticmethod
     def _next_to(bound: float, side: int) -> float:
@@ -159,11 +166,10 @@ class Whole(Number):
 class Threads(Whole):
     """A number of threads: -1 is all cores, -2 one fewer."""
 
-    words, outside = ("a whole number other than 0",), (0,)
-
     def __init__(self) -> None:
-        self.above = self.at_least = self.below = self.at_most = None
-        self.finite = True
+        super().__init__()
+        self.words: Sequence[str] = ["a whole number other than 0"]
+        self.outside: Sequence[Any] = [0]
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a whole number other than 0."""
@@ -183,10 +189,10 @@ class OneOf(Rule):
     """
 
     def __init__(self, *choices: str | int) -> None:
-        self.choices = choices
-        self.words = [repr(choice) for choice in choices]
-        self.outside = [f"{choice}x" for choice in choices]
-        self.names = [choice for choice in choices if isinstance(choice, str)]
+        self.choices: tuple[str | int, ...] = choices
+        self.words: Sequence[str] = [repr(choice) for choice in choices]
+        self.outside: Sequence[Any] = [f"{choice}x" for choice in choices]
+        self.names: Sequence[str] = [choice for choice in choices if isinstance(choice, str)]
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is one of the choices."""
@@ -197,7 +203,7 @@ class OneOf(Rule):
 class Flag(Rule):
     """True or False; the rule of every field of type ``bool``."""
 
-    words = ("True", "False")
+    words: Sequence[str] = ("True", "False")
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a truth value."""
@@ -208,7 +214,8 @@ class InstanceOf(Rule):
     """An object of some classes; `words` say of what it is one."""
 
     def __init__(self, *classes: type, words: str) -> None:
-        self.classes, self.words = classes, [words]
+        self.classes: tuple[type, ...] = classes
+        self.words: Sequence[str] = [words]
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is of one of the classes."""
@@ -219,7 +226,7 @@ class ListOf(Rule):
     """A list, a tuple, an array or a column of a frame; `words` say of what."""
 
     def __init__(self, words: str) -> None:
-        self.words = [f"a list of {words}"]
+        self.words: Sequence[str] = [f"a list of {words}"]
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a list of one dimension."""
@@ -232,14 +239,14 @@ class Function(Rule):
     """A function; `words` say of what."""
 
     def __init__(self, words: str) -> None:
-        self.words = [words]
+        self.words: Sequence[str] = [words]
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value can be called."""
         return callable(value)
 
 
-FLAG = Flag()
+FLAG: Flag = Flag()
 
 
 class Parameter(NamedTuple):

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,10 @@ def _count_bytes(limit: Any) -> int | None:
 class Memory(Rule):
     """Memory, as a number of bytes or a text with a unit."""
 
-    words = ("1 MB or more, as a number of bytes or a text such as '512MB' or '2GB'",)
-    outside = (LEAST_MEMORY - 1, "1kB", "2 apples")
+    words: Sequence[str] = (
+        "1 MB or more, as a number of bytes or a text such as '512MB' or '2GB'",
+    )
+    outside: Sequence[Any] = (LEAST_MEMORY - 1, "1kB", "2 apples")
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is enough memory for anything."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Function, Number, OneOf, Whole, check_value
 from featly.basics.typing import FloatArray, IntArray
 
 __all__ = ["DECODINGS", "LOSSES", "Loss", "check_rule", "code_matrix", "decode", "needs_margins"]
@@ -68,9 +69,7 @@ def code_matrix(
     ...
     featly.ParameterError: code: row 1 has no -1: every problem needs both sides
     """
-    whole = isinstance(n_classes, int | np.integer) and not isinstance(n_classes, bool)
-    if not whole or n_classes < 2:
-        raise ParameterError(f"n_classes={n_classes!r}: give a whole number from 2")
+    Whole(at_least=2).check("n_classes", n_classes)
     if isinstance(kind, str):
         if kind not in ("ovo", "ova"):
             raise ParameterError(
@@ -254,16 +253,14 @@ def check_rule(
     classes: npt.ArrayLike | None = None,
 ) -> None:
     """Refuse an unknown decoding, options that it does not use, and a code that it cannot use."""
-    if not isinstance(decoding, str) or decoding not in DECODINGS:
-        raise ParameterError(f"decoding={decoding!r}: give one of {', '.join(DECODINGS)}")
+    OneOf(*DECODINGS).check("decoding", decoding)
     if loss is not None:
         if decoding != "loss":
             raise ParameterError(
                 f"loss={loss!r} has no meaning with decoding={decoding!r}: leave it out, or use "
                 "decoding='loss'"
             )
-        if not callable(loss) and (not isinstance(loss, str) or loss not in LOSSES):
-            raise ParameterError(f"loss={loss!r}: give one of {', '.join(LOSSES)}, or a function")
+        check_value("loss", loss, OneOf(*LOSSES), Function("a function of an array"))
     if threshold is not None:
         if decoding in ("loss", "sum"):
             raise ParameterError(
@@ -271,11 +268,7 @@ def check_rule(
                 "or use decoding='sum-threshold'"
             )
         lowest = 0.5 if decoding == "hamming" else 0.0
-        number = isinstance(threshold, int | float | np.integer | np.floating)
-        if isinstance(threshold, bool) or not number or not lowest <= threshold < 1:
-            raise ParameterError(
-                f"threshold={threshold!r}: give a number from {lowest:g} to below 1"
-            )
+        Number(at_least=lowest, below=1).check("threshold", threshold)
     if code is not None and decoding == "probability-sum":
         unclaimed = np.flatnonzero(~_single_class_sides(code).any(axis=0))
         if len(unclaimed):

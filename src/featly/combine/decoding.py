@@ -9,7 +9,7 @@ Schapire, R. E. and Singer, Y. (2000), Reducing multiclass to binary: a unifying
 classifiers, *JMLR* 1, 113-141. The distances are in :mod:`featly.combine.coding`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -43,7 +43,7 @@ __all__ = ["DECODINGS", "DecodedClassifier", "code_matrix", "decode"]
 class Classifier(Rule):
     """A classifier with the interface of scikit-learn."""
 
-    words = ("a classifier, such as LinearSVM()",)
+    words: Sequence[str] = ("a classifier, such as LinearSVM()",)
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value looks like a classifier."""
@@ -56,7 +56,7 @@ class Classifier(Rule):
 class Matrix(Rule):
     """Rows of numbers."""
 
-    words = ("a matrix of +1, -1 and 0",)
+    words: Sequence[str] = ("a matrix of +1, -1 and 0",)
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a list of rows, or an array of two dimensions."""
@@ -201,7 +201,8 @@ class DecodedClassifier(Threaded, ClassifierMixin, BaseEstimator):
         codes, classes = read_classes(y, X.shape[0], type(self).__name__)
         code = code_matrix(self.code, len(classes), classes)
         check_rule(self.decoding, self.loss, self.threshold, code, classes)
-        self.classes_, self.code_ = classes, code
+        self.classes_: AnyArray = classes
+        self.code_: IntArray = code
         self.problems_: list[str] = [_label(row, classes) for row in code]
 
         def learn(s: int) -> Any:

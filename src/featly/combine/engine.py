@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError
+from featly.basics.params import Whole
 from featly.basics.progress import progress_bar
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.combine.parts import Part
@@ -225,9 +226,7 @@ def rank_column_blocks(
     >>> sorted(ranking.order[:2].tolist())
     [3, 10]
     """
-    whole = isinstance(n_best, int | np.integer) and not isinstance(n_best, bool)
-    if not whole or n_best < 1:
-        raise ParameterError(f"n_best={n_best!r}: give a whole number from 1")
+    Whole(at_least=1).check("n_best", n_best)
     blocks: dict[int, _Block] = {}
 
     def note_block(j: int, part_ranker: Any, ranking: Ranking) -> None:

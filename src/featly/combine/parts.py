@@ -23,6 +23,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import KINDS
+from featly.basics.params import Number, Whole, check_value
 from featly.basics.typing import IntArray
 from featly.problem.problem import Problem
 from featly.problem.target import Classes, Target
@@ -111,11 +112,9 @@ def bootstrap(
     bag 1 [2 2 3 3]
     bag 2 [0 1 1 3]
     """
-    _check_count("n_bags", n_bags)
-    _check_seed(seed)
-    is_number = isinstance(share, int | float | np.integer | np.floating)
-    if share is not None and (isinstance(share, bool) or not is_number or not 0 < share <= 1):
-        raise ParameterError(f"share={share!r}: give a share of the rows in (0, 1], or None")
+    Whole(at_least=1).check("n_bags", n_bags)
+    Whole(at_least=0).check("seed", seed)
+    check_value("share", share, Number(above=0, at_most=1), optional=True)
     nbytes = int(problem.source.nbytes * (1.0 if share is None else share))
     return [
         Part(bag, f"bag {bag}", partial(_take_bag, problem, seed, bag, share), nbytes=nbytes)
@@ -204,8 +203,8 @@ def row_blocks(problem: Problem, n_blocks: int, seed: int) -> list[Part]:
     row block 1 of 2 [0 2]
     row block 2 of 2 [1 3]
     """
-    _check_count("n_blocks", n_blocks)
-    _check_seed(seed)
+    Whole(at_least=1).check("n_blocks", n_blocks)
+    Whole(at_least=0).check("seed", seed)
     n_rows = problem.target.n_rows
     shuffled = np.random.default_rng(seed).permutation(n_rows)
     # the rows of a stratum side by side, dealt out in turn
@@ -341,13 +340,13 @@ def column_blocks(problem: Problem, n_blocks: int, seed: int | None = None) -> l
     >>> column_blocks(problem, 2)[1].problem(1).columns.names[0]
     'x3'
     """
-    _check_count("n_blocks", n_blocks)
+    Whole(at_least=1).check("n_blocks", n_blocks)
     p = problem.source.n_features
     if n_blocks > p:
         raise ParameterError(f"n_blocks={n_blocks}: give 1 to {p}, the number of columns")
     columns = np.arange(p)
     if seed is not None:
-        _check_seed(seed)
+        Whole(at_least=0).check("seed", seed)
         columns = np.random.default_rng(seed).permutation(p)
     blocks = [np.sort(block) for block in np.array_split(columns, n_blocks)]
     return [
@@ -425,16 +424,3 @@ def rankers(problem: Problem, methods: Sequence[Any]) -> list[Part]:
 def _numbers_of_repeats(labels: Sequence[str]) -> list[int]:
     """Return how often every label was there up to its place."""
     return [list(labels[: place + 1]).count(label) for place, label in enumerate(labels)]
-
-
-# ---- checks --------------------------------------------------------------------------------------
-def _check_count(name: str, value: Any) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise ParameterError(f"{name}={value!r}: give a whole number from 1")
-
-
-def _check_seed(seed: Any) -> None:
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if not whole or seed < 0:
-        raise ParameterError(f"seed={seed!r}: give a whole number from 0")

@@ -18,13 +18,13 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import ParameterError
+from featly.basics.params import Number, OneOf, Whole, check_value
 from featly.basics.progress import progress_bar
 from featly.basics.typing import FloatArray, IntArray
 from featly.combine.lists import Lists, positions_of, read_lists
@@ -35,6 +35,7 @@ from featly.core.ranking.voting import compact_positions, copeland, schulze
 __all__ = ["RULES", "CombinedRanking", "check_rule", "combine_rankings", "positions_of"]
 
 
+TIE_SD = OneOf("larger", "smaller")
 RULES = (
     "average-sd",
     "best",
@@ -282,33 +283,20 @@ def _check_options(method: str, **options: Any) -> None:
                 f"{name}={value!r} is not used by {method!r}, but by {' and '.join(rules)}: leave "
                 "it out"
             )
-    if options["tie_sd"] not in ("larger", "smaller"):
-        raise ParameterError(f"tie_sd={options['tie_sd']!r}: give 'larger' or 'smaller'")
+    TIE_SD.check("tie_sd", options["tie_sd"])
 
 
 def _count_first(k: Any, lengths: IntArray, p: int) -> IntArray:
     """Return the number of positions that count in each list."""
-    whole = isinstance(k, Integral) and not isinstance(k, bool)
-    if k is None:
-        k = 0.1
-    elif whole and not 1 <= k <= p:
-        raise ParameterError(f"k={k!r}: give 1 to {p}, the number of features")
-    elif not whole and not (_is_number(k) and 0 < k <= 1):
-        raise ParameterError(
-            f"k={k!r}: give a whole number from 1, a fraction in (0, 1], or None for a tenth"
-        )
-    if whole:
+    check_value("k", k, Whole(at_least=1, at_most=p), Number(above=0, at_most=1), optional=True)
+    if Whole().accepts(k):
         return np.asarray(np.minimum(lengths, int(k)))
-    return np.asarray(np.maximum(1, np.floor(lengths * float(k) + 0.5).astype(np.int64)))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    fraction = 0.1 if k is None else float(k)
+    return np.asarray(np.maximum(1, np.floor(lengths * fraction + 0.5).astype(np.int64)))
 
 
 def _check_constant(constant: Any) -> float:
-    if not (_is_number(constant) and 0 <= constant < math.inf):
-        raise ParameterError(f"constant={constant!r}: give a number from 0")
+    Number(at_least=0).check("constant", constant)
     return float(constant)
 
 

@@ -12,10 +12,9 @@ list combination, *Expert Systems with Applications* 88, 205-216, section 3.2.
 import numpy as np
 
 from featly.basics.errors import ParameterError
+from featly.basics.params import OneOf, Whole
 from featly.datasets.synthetic import (
     Synthetic,
-    check_one_of,
-    check_whole_number,
     generators,
     names,
     table,
@@ -67,8 +66,8 @@ def artificial_means(problem: int, n_classes: int = 8) -> np.ndarray:
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.75,  0.  ],
            [ 0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.  ,  0.75]])
     """
-    check_one_of("problem", problem, (1, 2, 3))
-    check_whole_number("n_classes", n_classes, 2)
+    OneOf(1, 2, 3).check("problem", problem)
+    Whole(at_least=2).check("n_classes", n_classes)
     if problem == 1:
         return np.repeat(SHIFT * np.eye(n_classes), COLUMNS_PER_CLASS, axis=1)
     if problem == 2:
@@ -154,8 +153,8 @@ def make_artificial(
     {'1 to 5': 5, '6 to 10': 5, '11 to 25': 15, 'irrelevant': 9}
     """
     means = artificial_means(problem, n_classes)
-    check_whole_number("n_rows", n_rows, n_classes)
-    check_whole_number("n_noise", n_noise, 0)
+    Whole(at_least=n_classes).check("n_rows", n_rows)
+    Whole(at_least=0).check("n_noise", n_noise)
     rows, values, noise = generators(random_state, 3)
     y = rows.permutation(np.arange(n_rows) % n_classes)
     n_relevant = means.shape[1]

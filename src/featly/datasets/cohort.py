@@ -10,12 +10,13 @@ with the truth: Bolón-Canedo, V., Sánchez-Maroño, N. and Alonso-Betanzos, A. 
 feature selection methods on synthetic data, *Knowledge and Information Systems* 34, 483-519.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from featly.basics.params import Number, Rule, Whole
 from featly.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -459,37 +460,27 @@ def _truth(
     )
 
 
-COUNTS = {
-    "n_patients": 4,
-    "n_genes": 0,
-    "n_causal_genes": 0,
-    "n_redundant": 0,
-    "n_batches": 1,
-    "random_state": 0,
-}
-NUMBERS: dict[str, tuple[str, Callable[[float], bool]]] = {
-    "redundancy": ("a number above 0, up to 1", lambda x: 0 < x <= 1),
-    "effect_size": ("a positive finite number", lambda x: 0 < x < np.inf),
-    "relapse_rate": ("a number above 0 and below 1", lambda x: 0 < x < 1),
-    "batch_share": ("a number from 0 to 1", lambda x: 0 <= x <= 1),
-    "batch_effect": ("a finite number of at least 0", lambda x: 0 <= x < np.inf),
-    "confounding": ("a number from 0 to 1", lambda x: 0 <= x <= 1),
-    "missing_rate": ("a number from 0 to 0.4", lambda x: 0 <= x <= 0.4),
+RULES: dict[str, Rule] = {
+    "n_patients": Whole(at_least=4),
+    "n_genes": Whole(at_least=0),
+    "n_causal_genes": Whole(at_least=0),
+    "n_redundant": Whole(at_least=0),
+    "n_batches": Whole(at_least=1),
+    "random_state": Whole(at_least=0),
+    "redundancy": Number(above=0, at_most=1),
+    "effect_size": Number(above=0),
+    "relapse_rate": Number(above=0, below=1),
+    "batch_share": Number(at_least=0, at_most=1),
+    "batch_effect": Number(at_least=0),
+    "confounding": Number(at_least=0, at_most=1),
+    "missing_rate": Number(at_least=0, at_most=0.4),
 }
 
 
 def _check(arguments: dict[str, Any]) -> None:
     """Raise ValueError for arguments of which no cohort can be made."""
-    for name, least in COUNTS.items():
-        value = arguments[name]
-        is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not is_whole or value < least:
-            raise ValueError(f"{name}={value!r}: give a whole number of at least {least}")
-    for name, (rule, holds) in NUMBERS.items():
-        value = arguments[name]
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not is_number or not holds(value):
-            raise ValueError(f"{name}={value!r}: give {rule}")
+    for name, rule in RULES.items():
+        rule.check(name, arguments[name])
     n_genes, n_causal_genes, n_redundant, n_patients, n_batches = (
         arguments[name]
         for name in ("n_genes", "n_causal_genes", "n_redundant", "n_patients", "n_batches")

@@ -11,11 +11,9 @@ genes, *IEEE/ACM Transactions on Computational Biology and Bioinformatics* 7, 26
 
 import numpy as np
 
+from featly.basics.params import Number, OneOf, Whole
 from featly.datasets.synthetic import (
     Synthetic,
-    check_one_of,
-    check_real_number,
-    check_whole_number,
     generators,
     names,
     table,
@@ -68,7 +66,7 @@ def sd_means(problem: int) -> np.ndarray:
            [ 0.  ,  1.  ,  0.  ],
            [ 0.  ,  0.  ,  1.  ]])
     """
-    check_one_of("problem", problem, (1, 2, 3))
+    OneOf(1, 2, 3).check("problem", problem)
     return GROUPS[problem].copy()
 
 
@@ -139,11 +137,9 @@ def make_sd(
     ('f31', 'f40')
     """
     means = sd_means(problem)
-    check_whole_number("n_rows", n_rows, 3)
-    check_whole_number("n_irrelevant", n_irrelevant, 0)
-    check_real_number(
-        "effect_size", effect_size, "a positive finite number", lambda x: 0 < x < np.inf
-    )
+    Whole(at_least=3).check("n_rows", n_rows)
+    Whole(at_least=0).check("n_irrelevant", n_irrelevant)
+    Number(above=0).check("effect_size", effect_size)
     rows, shared, own, normal, uniform = generators(random_state, 5)
     y = rows.permutation(np.arange(n_rows) % 3)
     n_groups = len(means)

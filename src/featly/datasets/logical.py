@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from featly.basics.params import FLAG, Number, OneOf, Whole
 from featly.basics.typing import IntArray
 from featly.datasets.synthetic import (
     Synthetic,
-    check_fraction,
-    check_one_of,
-    check_whole_number,
     generators,
     names,
     share,
@@ -132,7 +130,7 @@ def make_corral_100(
     >>> make_corral_100()
     Synthetic(corral-100: 32 rows, 2 classes, 99 columns: 4 relevant, 1 redundant, 94 irrelevant)
     """
-    check_whole_number("n_irrelevant", n_irrelevant, 1)
+    Whole(at_least=1).check("n_irrelevant", n_irrelevant)
     return _corral("corral-100", n_irrelevant, categorical, random_state)
 
 
@@ -200,8 +198,8 @@ def make_xor_100(
     >>> bool(np.all((xor.X["f1"] ^ xor.X["f2"]).to_numpy() == xor.y))
     True
     """
-    check_whole_number("n_irrelevant", n_irrelevant, 0)
-    check_whole_number("n_rows", n_rows, 4)
+    Whole(at_least=0).check("n_irrelevant", n_irrelevant)
+    Whole(at_least=4).check("n_rows", n_rows)
     rows, coins = generators(random_state, 2)
     f = _combinations(2, n_rows, rows)
     return Synthetic(
@@ -256,8 +254,8 @@ def make_parity(
     >>> bool((parity.X["f1"] == parity.X["f4"]).all())
     True
     """
-    check_whole_number("n_irrelevant", n_irrelevant, 0)
-    check_whole_number("n_rows", n_rows, 8)
+    Whole(at_least=0).check("n_irrelevant", n_irrelevant)
+    Whole(at_least=8).check("n_rows", n_rows)
     rows, coins = generators(random_state, 2)
     f = _combinations(3, n_rows, rows)
     return Synthetic(
@@ -324,9 +322,9 @@ def make_led(
     >>> led.X.select("f1", "f2", "f3", "f4", "f5", "f6", "f7").row(list(led.y).index(1))
     (0, 1, 0, 0, 0, 1, 0)
     """
-    check_whole_number("n_irrelevant", n_irrelevant, 0)
-    check_whole_number("n_rows", n_rows, 10)
-    check_fraction("noise", noise)
+    Whole(at_least=0).check("n_irrelevant", n_irrelevant)
+    Whole(at_least=10).check("n_rows", n_rows)
+    Number(at_least=0, at_most=1).check("noise", noise)
     rows, mistakes, coins = generators(random_state, 3)
     digits = rows.permutation(np.arange(n_rows) % 10)
     shapes = np.array([[int(s in lit) for s in LED_SEGMENTS] for lit in LED_DIGITS])
@@ -388,8 +386,8 @@ def make_monk(
     >>> make_monk(3, part="all").X.row(-1)
     ('3', '3', '2', '3', '4', '2')
     """
-    check_one_of("problem", problem, (1, 2, 3))
-    check_one_of("part", part, ("train", "all"))
+    OneOf(1, 2, 3).check("problem", problem)
+    OneOf("train", "all").check("part", part)
     rows, mistakes = generators(random_state, 2)
     f = np.array(list(product(*(range(1, n + 1) for n in MONK_LEVELS)))).T
     if part == "train":
@@ -429,6 +427,6 @@ def _symbols(categorical: bool, *blocks: np.ndarray) -> "pl.DataFrame":
     """Return columns of whole numbers, or of the same as text."""
     import polars as pl
 
-    check_one_of("categorical", categorical, (True, False))
+    FLAG.check("categorical", categorical)
     numbers = table(*blocks)
     return numbers.cast(pl.String) if categorical else numbers

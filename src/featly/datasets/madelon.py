@@ -13,10 +13,9 @@ from itertools import product
 
 import numpy as np
 
+from featly.basics.params import Number, Whole
 from featly.datasets.synthetic import (
     Synthetic,
-    check_fraction,
-    check_whole_number,
     generators,
     names,
     share,
@@ -106,9 +105,9 @@ def make_madelon(
     {'relevant': ('f1', 'f5'), 'combinations': ('f6', 'f10'), 'repeats': ('f11', 'f20'),
      'irrelevant': ('f21', 'f500')}
     """
-    check_whole_number("n_rows", n_rows, len(VERTICES))
-    check_whole_number("n_irrelevant", n_irrelevant, 0)
-    check_fraction("label_noise", label_noise)
+    Whole(at_least=len(VERTICES)).check("n_rows", n_rows)
+    Whole(at_least=0).check("n_irrelevant", n_irrelevant)
+    Number(at_least=0, at_most=1).check("label_noise", label_noise)
     labelling, rows, clusters, mixing, noise, flips, units, probes = generators(random_state, 8)
     labels = _vertex_labels(labelling)
     cluster = rows.permutation(np.arange(n_rows) % len(VERTICES))

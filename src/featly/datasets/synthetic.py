@@ -10,13 +10,14 @@ rather than judged by a classifier: Bolón-Canedo, V., Sánchez-Maroño, N. and 
 Systems* 34, 483-519.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError
+from featly.basics.params import Whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -193,7 +194,7 @@ def table(*blocks: np.ndarray) -> "pl.DataFrame":
 
 def generators(random_state: int, n_parts: int) -> list[np.random.Generator]:
     """Make a stream of random numbers for each part of a table, so that no part changes another."""
-    check_whole_number("random_state", random_state, 0)
+    Whole(at_least=0).check("random_state", random_state)
     seeds = np.random.SeedSequence(int(random_state)).spawn(n_parts)
     return [np.random.default_rng(seed) for seed in seeds]
 
@@ -201,33 +202,3 @@ def generators(random_state: int, n_parts: int) -> list[np.random.Generator]:
 def share(part: float, n: int) -> int:
     """Return a fraction of n as a count; halves round up."""
     return int(np.floor(part * n + 0.5))
-
-
-def check_whole_number(name: str, value: Any, least: int) -> None:
-    """Raise ParameterError for what is not a whole number of at least `least`."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
-
-
-def check_real_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> None:
-    """Raise ParameterError for what is not a number for which the rule holds."""
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    if not is_number or isinstance(value, bool) or not holds(value):
-        raise ParameterError(f"{name}={value!r}: give {rule}")
-
-
-def check_fraction(name: str, value: Any) -> None:
-    """Raise ParameterError for what is not a fraction from 0 to 1, such as a percentage."""
-    check_real_number(name, value, "a fraction from 0 to 1", lambda x: 0 <= x <= 1)
-
-
-def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
-    """Raise ParameterError for what is not one of the allowed values; True is not 1 here."""
-    is_allowed = isinstance(value, int | np.integer | str) and any(
-        value == choice and isinstance(value, bool) == isinstance(choice, bool)
-        for choice in allowed
-    )
-    if not is_allowed:
-        rule = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
-        raise ParameterError(f"{name}={value!r}: give {rule}")

@@ -5,8 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError
 from featly.basics.estimators import BaseEstimator
+from featly.basics.params import Whole
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.problem.ingest_rows import MixedReader, MixedRows
 from featly.table.frames import is_frame, open_table
@@ -221,7 +222,5 @@ def draw_stratified(y: IntArray, size: int, rng: np.random.Generator) -> IntArra
 
 def check_count(name: str, value: Any, least: int) -> int:
     """Check a whole number from `least`, or raise ParameterError."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ParameterError(f"{name}={value!r}: give a whole number from {least}")
+    Whole(at_least=least).check(name, value)
     return int(value)

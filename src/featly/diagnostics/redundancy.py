@@ -23,8 +23,9 @@ from sklearn.utils.validation import check_array
 
 from featly.basics.errors import DataError, ParameterError, SchemaWarning
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
-from featly.basics.resources import DEVICES, Resources, format_bytes, free_memory, parse_bytes
+from featly.basics.resources import DEVICE, Resources, format_bytes, free_memory, parse_bytes
 from featly.basics.typing import IntArray
 from featly.core.counts.coding import code_columns
 from featly.core.counts.discretise import CutRule
@@ -210,12 +211,9 @@ def _check_arguments(
     if neighbours is not None:
         neighbours = check_count("neighbours", neighbours, 1)
     else:
-        is_number = isinstance(threshold, int | float | np.integer | np.floating)
-        if isinstance(threshold, bool) or not is_number or not 0 < threshold <= 1:
-            raise ParameterError(f"threshold={threshold!r}: give a number above 0, and at most 1")
+        Number(above=0, at_most=1).check("threshold", threshold)
         threshold = float(threshold)
-    if not isinstance(measure, str) or measure not in MEASURES:
-        raise ParameterError(f"measure={measure!r}: give {', '.join(map(repr, MEASURES))}")
+    OneOf(*MEASURES).check("measure", measure)
     rule = None
     if measure == "information":
         rule = _rule(discretizer)
@@ -279,8 +277,7 @@ def _check_memory(wanted: _Request, p: int) -> None:
 
 
 def _resources(device: Any, memory_limit: Any) -> Resources:
-    if not isinstance(device, str) or device not in DEVICES:
-        raise ParameterError(f"device={device!r}: give 'auto', 'cpu' or 'cuda'")
+    DEVICE.check("device", device)
     return Resources(device, None if memory_limit is None else parse_bytes(memory_limit))
 
 

@@ -32,8 +32,8 @@ Step = int | float | Sequence[int] | Callable[[int], int]
 class Sizes(Rule):
     """Falling sizes to pass through."""
 
-    words = ("a list of sizes to pass through, which fall and stay above 0",)
-    outside = ([], [3, 3], [3, 5], [3, 0], [2.5], ["a"])
+    words: Sequence[str] = ("a list of sizes to pass through, which fall and stay above 0",)
+    outside: Sequence[Any] = ([], [3, 3], [3, 5], [3, 0], [2.5], ["a"])
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a list of falling sizes."""

@@ -9,6 +9,7 @@ Izetta, J., Verdes, P. F. and Granitto, P. M. (2017), Improved multiclass featur
 list combination, *Expert Systems with Applications* 88, 205-216.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
 from featly.base import Problem, Questions, Ranker, Ranking, Weighted
@@ -16,7 +17,7 @@ from featly.basics.errors import ParameterError
 from featly.basics.params import Number, OneOf, Rule, Whole, check_parameters, field
 from featly.basics.resources import Resources
 from featly.combine.class_pairs import DECOMPOSITION, rank_by_classes
-from featly.combine.rankings import RULES
+from featly.combine.rankings import RULES, TIE_SD
 from featly.problem.parameters import Verbose
 from featly.registry import METHODS, method_class
 
@@ -26,12 +27,12 @@ __all__ = ["PairwiseRanker"]
 class RankerOrName(Rule):
     """A ranker of featly, or its name; not one for pairs itself."""
 
-    words = (
+    words: Sequence[str] = (
         "a method of featly that ranks all columns, such as SVMRFE()",
         "its name (`featly methods` lists them)",
     )
-    outside = (Ranker, "cfs", "pairwise")
-    names = tuple(METHODS)
+    outside: Sequence[Any] = (Ranker, "cfs", "pairwise")
+    names: Sequence[str] = tuple(METHODS)
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a ranker, or the name of one."""
@@ -169,7 +170,7 @@ class PairwiseRanker(Verbose, Weighted, Ranker):
     decomposition: Annotated[str, DECOMPOSITION] = "ovo"
     combine: Annotated[str, OneOf(*RULES)] = "k-first"
     k: Annotated[int | float | None, Whole(at_least=1), Number(above=0, at_most=1)] = None
-    tie_sd: Annotated[str, OneOf("larger", "smaller")] = "larger"
+    tie_sd: Annotated[str, TIE_SD] = "larger"
 
     # ---- what it takes and uses is what the ranker does --------------------------------------
     @property

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
 from featly.basics.estimators import BaseEstimator
-from featly.basics.params import InstanceOf, ListOf, check_parameters
+from featly.basics.params import InstanceOf, ListOf, Whole, check_parameters
 from featly.basics.typing import AnyArray, FloatArray
 from featly.core.kernels.clinical import add_similarities
 from featly.kernels.positions import Positions
@@ -223,7 +223,7 @@ class ClinicalKernel(Threaded, InSchema, MixedColumns, BaseEstimator):
 
     def _position(self, column: Any, lines: Positions) -> int:
         reader = lines.reader
-        if isinstance(column, int | np.integer) and not isinstance(column, bool):
+        if Whole().accepts(column):
             if 0 <= column < reader.n_features:
                 return int(column)
             raise ParameterError(

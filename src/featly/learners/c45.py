@@ -18,10 +18,10 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.params import Number, check_parameters
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.params import Number, Whole, check_parameters, check_value
+from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.trees.c45 import (
     CodedRows,
     TreeRules,
@@ -194,7 +194,8 @@ class C45(Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
             self.binary_splits,
         )
         self._tree = grow_tree(rows, rules, self.n_jobs)
-        self._reader, self.classes_ = reader, classes
+        self._reader = reader
+        self.classes_: AnyArray = classes
         return self
 
     def predict(self, X: Any) -> Any:
@@ -293,12 +294,7 @@ class C45(Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         text : str
         """
         check_is_fitted(self, "_tree")
-        if max_depth is not None:
-            is_whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
-            if not is_whole or max_depth < 1:
-                raise ParameterError(
-                    f"max_depth={max_depth!r}: give a whole number from 1, or None"
-                )
+        check_value("max_depth", max_depth, Whole(at_least=1), optional=True)
         return tree_text(self._tree, self._tree_words(), max_depth)
 
     def rules(self) -> list[Rule]:

@@ -118,7 +118,8 @@ class ClinicalSVC(ClassWeighted, Threaded, InSchema, MixedColumns, ClassifierMix
         z = positions.fit(X, self)
         kernel = ClinicalKernel(weights=self.weights, schema=self.schema, n_jobs=self.n_jobs)
         kernel.adopt(positions, z, self)
-        codes, self.classes_ = read_classes(y, z.shape[1], type(self).__name__)
+        codes, classes = read_classes(y, z.shape[1], type(self).__name__)
+        self.classes_: AnyArray = classes
         prices = row_prices(self.C, self.class_weight, codes, self.classes_)
         machines = pair_machines(codes, len(self.classes_), prices)
         with single_threaded_blas():

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.params import Whole, check_parameters
-from featly.basics.typing import BoolArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.heom import add_distances, poll
 from featly.core.ranking.ordering import round_scores
 from featly.core.runtime.parallel import run_blocks, split
@@ -112,7 +112,8 @@ class HEOMNeighbors(Threaded, InSchema, MixedColumns, ClassifierMixin, BaseEstim
         check_parameters(self)
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
-        self._y, self.classes_ = read_classes(y, rows.n_rows, type(self).__name__)
+        self._y, classes = read_classes(y, rows.n_rows, type(self).__name__)
+        self.classes_: AnyArray = classes
         self._reader, self._training = reader, _Training(reader, rows)
         return self
 

@@ -104,10 +104,11 @@ class LinearSVM(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEsti
         encoder = Encoder(standardize=self.standardize, schema=self.schema)
         Z = encoder.fit_transform(X)
         self._encoder = encoder
-        self.n_features_in_ = encoder.n_features_in_
+        self.n_features_in_: int = encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
-        codes, self.classes_ = read_classes(y, len(Z), type(self).__name__)
+            self.feature_names_in_: AnyArray = encoder.feature_names_in_
+        codes, classes = read_classes(y, len(Z), type(self).__name__)
+        self.classes_: AnyArray = classes
         machines = self._machines(codes, self.classes_)
         with single_threaded_blas():
             kernel = _Kernel(Z, Z[:0])

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from featly.basics.errors import ParameterError
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.params import ListOf, Number, check_parameters
-from featly.basics.typing import BoolArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
 from featly.core.models.naive_bayes import NEAR, add_codes, add_numbers, learn_codes, learn_numbers
 from featly.learners.one_vs_one import check_sizes
 from featly.problem.ingest_rows import MixedColumns, MixedReader, MixedRows
@@ -110,7 +110,8 @@ class MixedNaiveBayes(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         check_parameters(self)
         reader = MixedReader(self.schema)
         rows = reader.fit(X, self)
-        codes, self.classes_ = read_classes(y, rows.n_rows, type(self).__name__)
+        codes, classes = read_classes(y, rows.n_rows, type(self).__name__)
+        self.classes_: AnyArray = classes
         self.class_prior_: FloatArray = self._check_priors(codes, len(self.classes_))
         self._reader, self._columns = reader, self._learn_columns(reader, rows, codes)
         return self

@@ -178,7 +178,8 @@ class MKLClassifier(ClassWeighted, Threaded, InSchema, ClassifierMixin, BaseEsti
         """
         check_parameters(self)
         source = self._read(X)
-        codes, self.classes_ = read_classes(y, source.n_rows, type(self).__name__)
+        codes, classes = read_classes(y, source.n_rows, type(self).__name__)
+        self.classes_: AnyArray = classes
         C = row_prices(self.C, self.class_weight, codes, self.classes_)
         machines, sigmoids = [], []
         with single_threaded_blas():

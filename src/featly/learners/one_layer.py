@@ -145,7 +145,9 @@ class OneLayerNetwork(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
         table = rows.fit(X, self)
         codes, classes = self._target(y, table.n_rows)
         self._sums = _RowSums.from_table(table, codes, len(classes))
-        self._rows, self.classes_, self.n_rows_seen_ = rows, classes, table.n_rows
+        self._rows = rows
+        self.classes_: AnyArray = classes
+        self.n_rows_seen_: int = table.n_rows
         if self._sums is not None:
             self._learn(height, ridge)
         else:
@@ -188,7 +190,9 @@ class OneLayerNetwork(InSchema, MixedColumns, ClassifierMixin, BaseEstimator):
                 )
             sums = _RowSums(width, len(known))
             sums.add(table, codes)
-            self._rows, self.classes_, self._sums, self.n_rows_seen_ = rows, known, sums, 0
+            self._rows, self._sums = rows, sums
+            self.classes_ = known
+            self.n_rows_seen_ = 0
         else:
             if self._sums is None:
                 raise DataError(

@@ -137,7 +137,8 @@ class ProximalSVC(ClassWeighted, InSchema, MixedColumns, ClassifierMixin, BaseEs
         table = rows.fit(X, self)
         codes, classes = self._target(y, table.n_rows)
         prices = row_prices(self.C, self.class_weight, codes, classes)
-        self._rows, self.classes_ = rows, classes
+        self._rows = rows
+        self.classes_: AnyArray = classes
         for name in ("coef_", "dual_coef_", "width_", "_training"):  # of another kernel
             if hasattr(self, name):
                 delattr(self, name)

@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError
+from featly.basics.params import Number
 from featly.basics.typing import FloatArray
 
 __all__ = ["TTest", "corrected_interval", "corrected_resampled_t", "plain_interval"]
+
+FRACTION = Number(above=0, below=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,12 +164,6 @@ def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
         raise DataError(f"{name} are not all numbers, or of unequal lengths: {error}") from None
 
 
-def check_fraction(name: str, value: float) -> None:
-    """Raise ParameterError unless `value` is strictly between 0 and 1."""
-    if isinstance(value, bool) or not 0 < value < 1:
-        raise ParameterError(f"{name}={value!r}: give a number above 0 and below 1")
-
-
 def mean_of(values: FloatArray) -> float:
     """Return the mean by an exact sum, so that it does not depend on the order of the values."""
     first = float(values[0])
@@ -190,11 +187,10 @@ def spread_of(sample: FloatArray) -> float:
 
 def _overlap_factor(n_splits: int, n_train: float, n_test: float) -> float:
     for name, value in (("n_train", n_train), ("n_test", n_test)):
-        if isinstance(value, bool) or not 0 < value < math.inf:
-            raise ParameterError(f"{name}={value!r}: give the number of rows, above 0")
+        Number(above=0).check(name, value)
     return 1 / n_splits + n_test / n_train
 
 
 def _half_width(error: float, degrees: int, level: float) -> float:
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     return float(stats.t.ppf((1 + level) / 2, degrees)) * error

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from scipy import stats
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.typing import FloatArray
-from featly.measures.corrected_t import as_numbers, check_fraction
+from featly.measures.corrected_t import FRACTION, as_numbers
 
 __all__ = ["Friedman", "Nemenyi", "friedman", "nemenyi"]
 
@@ -282,7 +283,7 @@ def position(parameter: str, method: int | str, names: tuple[str, ...]) -> int:
     """Return the position of a method from its position or name."""
     if isinstance(method, str) and method in names:
         return names.index(method)
-    if not isinstance(method, str | bool) and method in range(len(names)):
+    if Whole().accepts(method) and method in range(len(names)):
         return int(method)
     raise ParameterError(
         f"{parameter}={method!r}: give a position from 0 to {len(names) - 1} or one of the names, "
@@ -297,7 +298,7 @@ def ranks_of(table: FloatArray, greater_is_better: bool) -> FloatArray:
 
 def range_quantile(alpha: float, k: int) -> float:
     """Return the studentised range of k means at level alpha, in units of a difference."""
-    check_fraction("alpha", alpha)
+    FRACTION.check("alpha", alpha)
     return float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / math.sqrt(2)
 
 

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.typing import FloatArray, IntArray
 from featly.measures.corrected_t import (
+    FRACTION,
     as_numbers,
-    check_fraction,
     corrected_interval,
     mean_of,
     plain_interval,
@@ -137,7 +138,7 @@ class Curve:
             widens it as Nadeau and Bengio do; the curve then needs `n_train`
             and `n_test`.
         """
-        check_fraction("level", level)
+        FRACTION.check("level", level)
         if corrected and (self.n_train is None or self.n_test is None):
             raise ParameterError(
                 "corrected interval: give the curve n_train and n_test, the rows in either part of "
@@ -263,7 +264,7 @@ def choose_size(
     15
     """
     performance, column_scores, total = _resolve_inputs(curve, scores, n_features)
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     if not isinstance(rule, str):
         return _check_size(rule, total)
     if rule not in SIZE_RULES:
@@ -311,10 +312,7 @@ def _resolve_inputs(
 
 
 def _check_size(size: Any, most: int | None, name: str = "rule") -> int:
-    is_whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-    if not is_whole or size < 1 or (most is not None and size > most):
-        limit = "" if most is None else f" to {most}"
-        raise ParameterError(f"{name}={size!r}: give a whole number from 1{limit}")
+    Whole(at_least=1, at_most=most).check(name, size)
     return int(size)
 
 

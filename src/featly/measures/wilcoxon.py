@@ -18,7 +18,7 @@ from scipy import stats
 
 from featly.basics.errors import DataError
 from featly.basics.typing import FloatArray
-from featly.measures.corrected_t import as_numbers, check_fraction
+from featly.measures.corrected_t import FRACTION, as_numbers
 from featly.measures.friedman import blocks_text, position, read_scores
 
 __all__ = ["WilcoxonHolm", "holm", "wilcoxon_holm"]
@@ -119,7 +119,7 @@ def wilcoxon_holm(
     forest - bagging: median +0, p = 1, adjusted 1
     """
     table, labels, n_dropped = read_scores(scores, names)
-    check_fraction("alpha", alpha)
+    FRACTION.check("alpha", alpha)
     if np.isinf(table).any():
         raise DataError("scores hold infinite values, which have no differences: replace them")
     k = len(labels)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sklearn.isotonic import isotonic_regression
 
 from featly.basics.errors import ParameterError
+from featly.basics.params import FLAG, Whole
 from featly.basics.typing import FloatArray
 
 __all__ = [
@@ -322,14 +323,11 @@ def text_width(texts: Sequence[str], size: float = SMALL) -> float:
 # ---- parameters ----------------------------------------------------------------------------------
 def check_whole_number(name: str, value: Any, least: int = 1) -> int:
     """Return a whole number from `least`, or raise ParameterError."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ParameterError(f"{name}={value!r}: give a whole number from {least}")
+    Whole(at_least=least).check(name, value)
     return int(value)
 
 
 def check_bool(name: str, value: Any) -> bool:
     """Return a bool, or raise ParameterError."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name}={value!r}: give True or False")
+    FLAG.check(name, value)
     return bool(value)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.plots import table_columns
 from featly.plots.canvas import shown_names
@@ -70,7 +71,7 @@ def _find_column(feature: Any, names: Any) -> int:
         if feature not in known_names:
             raise DataError(f"{feature!r} {describe_unknown_column(feature, known_names)}")
         return known_names.index(feature)
-    if isinstance(feature, bool) or not isinstance(feature, int | np.integer):
+    if not Whole().accepts(feature):
         raise ParameterError(f"feature {feature!r}: give the name of a column, or its position")
     if not 0 <= feature < len(names):
         raise DataError(f"there is no column {feature}: positions run from 0 to {len(names) - 1}")

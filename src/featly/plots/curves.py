@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Number, check_value
 from featly.basics.typing import FloatArray
 from featly.measures.classification import METRICS
 from featly.plots.canvas import (
@@ -167,11 +168,9 @@ def _check_methods(results: Results, methods: Any) -> list[str]:
 
 
 def _chance_level(chance: Any, metric: str, n_classes: int) -> float | None:
+    check_value("chance", chance, Number(), optional=True)
     if chance is None:
         return {"bcr": 1.0 / n_classes, "stability": 0.0}.get(metric)
-    number = isinstance(chance, int | float | np.number) and not isinstance(chance, bool)
-    if not number or not np.isfinite(chance):
-        raise ParameterError(f"chance={chance!r}: give a finite number, or None")
     return float(chance)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Number, check_value
 from featly.basics.typing import FloatArray
 from featly.plots.canvas import (
     FAINT,
@@ -79,7 +80,7 @@ def plot_redundancy(
     import_matplotlib("plot_redundancy")
     matrix = _check_associations(associations)
     column_names = _check_names(names, len(matrix))
-    _check_threshold(threshold)
+    check_value("threshold", threshold, Number(above=0, at_most=1), optional=True)
     tree, order = _cluster(matrix)
     groups = [] if threshold is None else _groups(tree, order, threshold)
     drawn_names = shown_names(column_names)
@@ -137,14 +138,6 @@ def _check_names(names: Any, count: int) -> list[str]:
     if isinstance(names, str) or len(names) != count:
         raise ParameterError(f"names: give {count} of them, one for each column of associations")
     return [str(name) for name in names]
-
-
-def _check_threshold(threshold: Any) -> None:
-    if threshold is None:
-        return
-    number = isinstance(threshold, int | float | np.number) and not isinstance(threshold, bool)
-    if not number or not 0 < threshold <= 1:
-        raise ParameterError(f"threshold={threshold!r}: give a number above 0, up to 1, or None")
 
 
 def _cluster(matrix: FloatArray) -> tuple[Any, list[int]]:

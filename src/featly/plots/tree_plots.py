@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import ParameterError
+from featly.basics.params import Whole, check_value
 from featly.core.trees.c45 import Tree
 from featly.learners.c45 import C45
 from featly.learners.tree_text import TreeWords
@@ -111,10 +112,7 @@ class _Item:
 # ---- content -------------------------------------------------------------------------------------
 def _picture(tree: Tree, words: TreeWords, max_depth: int | None) -> list[_Item]:
     """Return the items, parents before children, with a row for each leaf."""
-    if max_depth is not None:
-        is_whole = isinstance(max_depth, int | np.integer) and not isinstance(max_depth, bool)
-        if not is_whole or max_depth < 1:
-            raise ParameterError(f"max_depth={max_depth!r}: give a whole number from 1, or None")
+    check_value("max_depth", max_depth, Whole(at_least=1), optional=True)
     deepest = int(tree.depth[-1])
     rows = _rows_by_depth(tree)
     fitting = [depth for depth in range(1, deepest + 1) if rows[depth] <= MOST_ROWS]

@@ -18,6 +18,7 @@ from featly.basics.errors import (
     ParameterError,
     SchemaWarning,
 )
+from featly.basics.params import OneOf, Whole, check_value
 from featly.measures.classification import METRICS
 from featly.measures.sizes import CURVE_RULES, choose_size
 from featly.reports.context import Evidence
@@ -235,15 +236,11 @@ def _title(classes: list[str]) -> str:
 
 def _check_parameters(n_shown: Any, metric: str, rule: Any) -> None:
     """Raise an error for wrong parameters before the work instead of after it."""
-    is_whole = isinstance(n_shown, int | np.integer) and not isinstance(n_shown, bool)
-    if not is_whole or not 1 <= n_shown <= MOST_SHOWN:
-        raise ParameterError(f"n_shown={n_shown!r}: give a whole number from 1 to {MOST_SHOWN}")
+    Whole(at_least=1, at_most=MOST_SHOWN).check("n_shown", n_shown)
     if metric not in METRICS:
         raise ParameterError(f"there is no metric {metric!r}: there are {', '.join(METRICS)}")
-    rules = (*CURVE_RULES, "rule-of-thumb")
-    is_count = isinstance(rule, int | np.integer) and not isinstance(rule, bool) and rule > 0
-    if rule is not None and rule not in rules and not is_count:
-        raise ParameterError(f"rule={rule!r}: give a number of columns, or {', '.join(rules)}")
+    rules = OneOf(*CURVE_RULES, "rule-of-thumb")
+    check_value("rule", rule, Whole(at_least=1), rules, optional=True)
 
 
 def _resolve_sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
@@ -331,8 +328,7 @@ def _make_plan(
         fill = bool(data.columns_with_missing) and not takes_missing
     if splits is None:
         splits = SPLITS
-    is_number = isinstance(splits, int | np.integer) and not isinstance(splits, bool)
-    if is_number:
+    if Whole().accepts(splits):
         splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
     return _Plan(named_methods, as_splitter(splits), fill, advice)
 

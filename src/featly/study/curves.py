@@ -21,7 +21,7 @@ from featly.measures.classification import (
     point632,
     point632plus,
 )
-from featly.measures.corrected_t import check_fraction
+from featly.measures.corrected_t import FRACTION
 from featly.measures.multi_criteria import stability_performance
 from featly.measures.stability import kuncheva_index, nogueira_curve, nogueira_stability
 from featly.study.dataset import family_of
@@ -48,7 +48,7 @@ def curve_frame(results: "Results", metric: str, level: float) -> "pl.DataFrame"
     """See :meth:`Results.curves`."""
     import polars as pl
 
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     own = own_sizes(results)
     means = _means(split_values(results, metric, draws=False), results, level, own)
     if is_pooled(results) and metric in METRICS:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 from featly.basics.errors import DataError, NoEvidenceWarning, ParameterError
+from featly.basics.params import Whole
 from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import confusion_matrix
 from featly.preprocessing import Filler
@@ -94,8 +95,7 @@ def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
         )
     wanted = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
     for size in wanted:
-        is_whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-        if not is_whole or size < 1:
+        if not Whole(at_least=1).accepts(size):
             raise ParameterError(f"sizes holds {size!r}: a size is a whole number from 1")
     return sorted({int(size) for size in wanted if size <= n_features})
 

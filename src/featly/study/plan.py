@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError, StudyError
+from featly.basics.params import Whole
 from featly.basics.progress import TimedProgress
 from featly.learners import make_learner
 from featly.measures.classification import METRICS
@@ -129,9 +130,7 @@ class Study:
     def _check(self) -> None:
         if self.selection not in ("inside", "outside"):
             raise ParameterError(f"selection={self.selection!r}: give 'inside' or 'outside'")
-        is_whole = isinstance(self.null, int | np.integer) and not isinstance(self.null, bool)
-        if not is_whole or self.null < 0:
-            raise ParameterError(f"null={self.null!r}: give how often to shuffle, 0 for never")
+        Whole(at_least=0).check("null", self.null)
         known = [*METRICS, *SELECTION_METRICS]
         for metric in self.metrics:
             if metric not in known:
@@ -141,11 +140,7 @@ class Study:
                 f"resample={self.resample!r}: give a sampler of imbalanced-learn's, an object "
                 "with fit_resample"
             )
-        is_whole = isinstance(self.random_state, int | np.integer)
-        if not is_whole or isinstance(self.random_state, bool) or self.random_state < 0:
-            raise ParameterError(
-                f"random_state={self.random_state!r}: give a whole number of at least 0"
-            )
+        Whole(at_least=0).check("random_state", self.random_state)
         truth = [m for m in self.metrics if m in SELECTION_METRICS and m != "categorical"]
         if truth and all(dataset.roles is None for dataset in self.datasets.values()):
             raise ParameterError(

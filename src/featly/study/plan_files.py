@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.learners import make_learner
 from featly.registry import METHODS, method_class
 from featly.study.dataset import Dataset
@@ -336,7 +337,7 @@ def _draw_problem(name: str, options: dict[str, Any]) -> dict[str, Dataset]:
 
     if draws is None:
         return {name: draw(first, name)}
-    if not isinstance(draws, int) or isinstance(draws, bool) or draws < 1:
+    if not Whole(at_least=1).accepts(draws):
         raise ParameterError(f"datasets.{name}: draws = {draws!r}, give a number from 1")
     return {f"{name}/{number}": draw(first + number, f"{name}/{number}") for number in range(draws)}
 

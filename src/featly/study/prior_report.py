@@ -21,9 +21,10 @@ from sklearn.base import clone
 
 from featly.base import Ranker
 from featly.basics.errors import DataError, NoEvidenceWarning, ParameterError, SchemaError
+from featly.basics.params import Whole
 from featly.basics.progress import TimedProgress
 from featly.basics.typing import AnyArray, BoolArray, FloatArray, IntArray
-from featly.measures.corrected_t import check_fraction
+from featly.measures.corrected_t import FRACTION
 from featly.measures.stability import nogueira_stability
 from featly.measures.statistics import corrected_resampled_t
 from featly.preprocessing import Filler
@@ -148,7 +149,7 @@ def prior_report(
     'no difference can be told'
     """
     method = _require_prior_method(method)
-    check_fraction("level", level)
+    FRACTION.check("level", level)
     used_schema = schema if schema is not None else method.schema
     data = _dataset(X, y, used_schema, row_groups)
     schema_with_prior, prior = _read_prior(data, used_schema)
@@ -244,8 +245,7 @@ def _check_sizes(size: Any, sizes: Any, n_features: int) -> list[int]:
     except TypeError:
         raise ParameterError(f"sizes={sizes!r}: give a list of whole numbers") from None
     for n_columns in wanted:
-        is_whole = isinstance(n_columns, int | np.integer) and not isinstance(n_columns, bool)
-        if not is_whole or not 1 <= n_columns < n_features:
+        if not Whole(at_least=1, below=n_features).accepts(n_columns):
             raise ParameterError(
                 f"size={n_columns!r}: give a whole number from 1 and below the {n_features} "
                 "columns of the table"
@@ -254,7 +254,7 @@ def _check_sizes(size: Any, sizes: Any, n_features: int) -> list[int]:
 
 
 def _splitter(splits: Any, random_state: int) -> Any:
-    if isinstance(splits, bool) or not isinstance(splits, int | np.integer):
+    if not Whole().accepts(splits):
         return splits
     if splits < FEWEST_SPLITS:
         raise ParameterError(f"splits={splits}: give at least {FEWEST_SPLITS}")

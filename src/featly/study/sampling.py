@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Number, Whole, check_value
 from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.study.splitter import Rows
 from featly.study.stratification import class_quotas, draw_counts, draw_groups
@@ -27,21 +28,13 @@ Draw = Callable[[np.random.Generator], AnyArray]
 
 def check_test_size(value: Any) -> None:
     """Raise ParameterError unless `value` is a fraction or a number of rows."""
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not number or not (0 < value < 1 or _is_count(value)):
-        raise ParameterError(
-            f"test_size={value!r}: give a fraction between 0 and 1, or a number of rows from 1"
-        )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and bool(value >= 1)
+    check_value("test_size", value, Number(above=0, below=1), Whole(at_least=1))
 
 
 def make_test_drawer(rows: Rows, test_size: float | int, stratify: bool) -> Draw:
     """Return a function that draws test rows (positions or a mask) from a generator."""
     n_test = int(test_size)
-    if not _is_count(test_size):  # 1e-9, since 0.145 of 100 rows is 14.499999999999998
+    if test_size < 1:  # 1e-9, since 0.145 of 100 rows is 14.499999999999998
         n_test = max(1, int(np.floor(test_size * rows.n + 0.5 + 1e-9)))
     least = len(rows.classes) if stratify else 2
     if rows.n - n_test < least:

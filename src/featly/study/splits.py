@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import Whole
 from featly.basics.typing import IntArray
 from featly.study.dob_scv import DistributionBalancedKFold
 from featly.study.fixed_splits import FixedSplits, FromSklearn, official_split
@@ -30,7 +31,6 @@ from featly.study.splitter import (
     Split,
     Splitter,
     has_two_training_classes,
-    require_whole,
 )
 from featly.study.stratification import deal_groups, deal_rows
 
@@ -108,7 +108,7 @@ class Subsampling(Splitter):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
-        require_whole("n_splits", self.n_splits, 1)
+        Whole(at_least=1).check("n_splits", self.n_splits)
         check_test_size(self.test_size)
 
     def _count(self, rows: Rows) -> int:
@@ -330,7 +330,7 @@ class Bootstrap(Splitter):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
-        require_whole("n_splits", self.n_splits, 1)
+        Whole(at_least=1).check("n_splits", self.n_splits)
         if self.estimator not in ESTIMATORS:
             raise ParameterError(
                 f"estimator={self.estimator!r}: give one of {', '.join(map(repr, ESTIMATORS))}"
@@ -384,7 +384,7 @@ def as_splitter(value: Any) -> Splitter:
         splitter = value
     elif isinstance(value, type):
         raise ParameterError(f"splits={value.__name__} is a class: write {value.__name__}()")
-    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+    elif Whole().accepts(value):
         splitter = KFold(int(value))
     elif hasattr(value, "split") and not isinstance(value, str | bytes):
         splitter = FromSklearn(value)

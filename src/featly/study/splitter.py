@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
+from featly.basics.params import FLAG, Whole
 from featly.basics.typing import AnyArray, BoolArray, IntArray
 from featly.problem.target import read_classes
 from featly.study.stratification import main_classes
@@ -25,8 +26,6 @@ __all__ = [
     "Split",
     "Splitter",
     "has_two_training_classes",
-    "require_flag",
-    "require_whole",
 ]
 
 
@@ -273,7 +272,7 @@ class Splitter(ABC):
         """Make one split alone: the same as ``split`` makes at this number."""
         rows = self._read(X, y, row_groups, official)
         count = self._count(rows)
-        require_whole("number", number, 0)
+        Whole(at_least=0).check("number", number)
         if number >= count:
             raise ParameterError(f"number={number}: {self!r} has {count} splits, 0 to {count - 1}")
         return self._drawer(rows)(int(number))
@@ -285,9 +284,9 @@ class Splitter(ABC):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that is out of range."""
         if hasattr(self, "random_state"):
-            require_whole("random_state", self.random_state, 0)
+            Whole(at_least=0).check("random_state", self.random_state)
         if hasattr(self, "stratify"):
-            require_flag("stratify", self.stratify)
+            FLAG.check("stratify", self.stratify)
 
     def _read(self, X: Any, y: Any, row_groups: Any, official: Any) -> Rows:
         self.check_parameters()
@@ -342,8 +341,8 @@ class Folds(Splitter):
     def check_parameters(self) -> None:
         """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
-        require_whole("n_folds", self.n_folds, 2)
-        require_whole("n_repeats", self.n_repeats, 1)
+        Whole(at_least=2).check("n_folds", self.n_folds)
+        Whole(at_least=1).check("n_repeats", self.n_repeats)
 
     def _count(self, rows: Rows) -> int:
         return int(self.n_folds) * int(self.n_repeats)
@@ -391,16 +390,3 @@ def _format_parameter(value: Any) -> str:
         if float(simple) == value:
             return str(simple)
     return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def require_whole(name: str, value: Any, least: int) -> None:
-    """Raise ParameterError unless `value` is a whole number of at least `least`."""
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < least:
-        raise ParameterError(f"{name}={value!r}: give a whole number of at least {least}")
-
-
-def require_flag(name: str, value: Any) -> None:
-    """Raise ParameterError unless `value` is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name}={value!r}: give True or False")

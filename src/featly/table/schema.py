@@ -1,7 +1,6 @@
 """Knowledge about the columns, in one object."""
 
 import difflib
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -11,6 +10,7 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError, SchemaError
 from featly.basics.kinds import CONTINUOUS, KINDS, TARGET_KINDS
+from featly.basics.params import Number, Whole
 from featly.table.frames import (
     ArrayTable,
     DefaultNames,
@@ -120,8 +120,7 @@ class Schema:
 
     def _check_trade_off(self) -> None:
         value: Any = self.trade_off
-        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or value < 0:
+        if not Number(at_least=0).accepts(value):
             raise SchemaError(
                 f"trade_off is {value!r}: give the score that one unit of cost is worth, a finite "
                 "number of at least 0"
@@ -143,7 +142,7 @@ class Schema:
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise SchemaError(f"{part}={columns!r}: give a list of columns")
         for name in columns:
-            if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+            if not isinstance(name, str) and not Whole().accepts(name):
                 raise SchemaError(f"{part} names {name!r}: a column is a name or a position")
 
     @classmethod
@@ -152,8 +151,7 @@ class Schema:
             raise SchemaError(f"{part} must map columns to numbers, such as {{'age': {least}}}")
         cls._check_columns(part, values)
         for name, value in values.items():
-            is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not is_number or not math.isfinite(value) or value < least:
+            if not Number(at_least=least).accepts(value):
                 raise SchemaError(f"{part} of {name!r} is {value!r}: {rule}")
 
     @classmethod
@@ -241,11 +239,8 @@ class Schema:
         >>> replace(schema, keep=["LDHA"])
         Schema(keep=['LDHA'], prior={'TFRC': 10.0, 'age': 10.0})
         """
-        if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-            raise ParameterError(f"top={top!r}: give how many columns to favour, at least 1")
-        is_number = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
-        if not is_number or not math.isfinite(weight) or weight < 1:
-            raise ParameterError(f"weight={weight!r}: a prior is a finite number of at least 1")
+        Whole(at_least=1).check("top", top)
+        Number(at_least=1).check("weight", weight)
         names = _ranked_names(ranking)
         if columns is not None:
             known = _column_names(columns)

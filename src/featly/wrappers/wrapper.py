@@ -12,7 +12,7 @@ Kohavi, R. and John, G. H. (1997), Wrappers for feature subset selection, *Artif
 97, 273-324.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -56,8 +56,8 @@ SEARCHES = ("forward", "backward", "floating", "best-first")
 class Learner(Rule):
     """A classifier, or the name of one."""
 
-    words = ("a classifier", f"the name of a learner ({', '.join(LEARNERS)})")
-    names = tuple(LEARNERS)
+    words: Sequence[str] = ("a classifier", f"the name of a learner ({', '.join(LEARNERS)})")
+    names: Sequence[str] = tuple(LEARNERS)
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a classifier, or the name of one."""

@@ -10,12 +10,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, TypeVar
 
 import threadpoolctl
 
-from featly.basics.errors import ParameterError
+from featly.basics.params import Threads, check_value
 
 __all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
 
@@ -33,10 +32,7 @@ def n_threads(n_jobs: int | None = None) -> int:
     """
     import joblib
 
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
-        raise ParameterError(f"n_jobs={n_jobs!r}: give a whole number, or None for all cores")
-    if n_jobs == 0:
-        raise ParameterError("n_jobs=0 is no number of threads: give 1 or more, -1 or None")
+    check_value("n_jobs", n_jobs, Threads(), optional=True)
     if n_jobs is None:
         if joblib.parallel.mp.parent_process() is not None:
             return 1

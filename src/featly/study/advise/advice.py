@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from featly.basics.errors import ParameterError
+from featly.basics.params import Whole
 from featly.learners import make_learner
 from featly.registry import METHODS, method_class
 from featly.study.advise.facts import Facts, describe_table
@@ -252,9 +252,7 @@ def advise(
     >>> [other.method for other in advice.alternatives]
     ['forest', 'relieff', 'univariate-test']
     """
-    is_whole = isinstance(random_state, int) and not isinstance(random_state, bool)
-    if not is_whole or random_state < 0:
-        raise ParameterError(f"random_state={random_state!r}: give a whole number of at least 0")
+    Whole(at_least=0).check("random_state", random_state)
     facts, warnings = describe_table(
         X, y, schema=schema, row_groups=row_groups, n_jobs=n_jobs, random_state=random_state
     )
