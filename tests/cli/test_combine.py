@@ -145,7 +145,7 @@ def test_mistakes_are_reported_in_one_line(mistake, files, tmp_path):
     assert "at least two files" in mistake("combine", files[0])
     assert "named twice" in mistake("combine", files[0], files[0])
     assert "--k 'ten'" in mistake("combine", *files, "--k", "ten")
-    assert "k=9: give a whole number from 1 to 5" in mistake("combine", *files, "--k", "9")
+    assert "--k 9: give a whole number from 1 to 5" in mistake("combine", *files, "--k", "9")
     assert "k=2 is not used by 'best'" in mistake("combine", *files, "-r", "best", "--k", "2")
     assert "tie_sd='x'" in mistake("combine", *files, "-r", "average-sd", "--tie-sd", "x")
     assert "unlisted='x'" in mistake("combine", *files, "--unlisted", "x")
