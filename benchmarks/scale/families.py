@@ -263,6 +263,7 @@ MEASUREMENTS: dict[str, Measurement] = {
         name: Measurement("counts", COUNTED)
         for name in (
             "chi-squared",
+            "gini-index",
             "information-gain",
             "gain-ratio",
             "symmetric-uncertainty",
@@ -275,6 +276,7 @@ MEASUREMENTS: dict[str, Measurement] = {
             "mifs",
             "mrmr",
             "jmi",
+            "jmim",
             "cmi",
             "cmim",
             "icap",
@@ -288,7 +290,7 @@ MEASUREMENTS: dict[str, Measurement] = {
         name: Measurement("subsets", COUNTED) for name in ("cfs", "fcbf", "interact", "consistency")
     },
     "redundancy-filter": Measurement("pairs"),
-    **{name: Measurement("machines") for name in ("svm-rfe", "arom", "perceptron")},
+    **{name: Measurement("machines") for name in ("svm-rfe", "arom", "perceptron", "ridge")},
     **{name: Measurement("classes") for name in ("multiclass-svm-rfe", "pairwise")},
     "mkl-rfe": Measurement("kernels"),
     "forest": Measurement("forest", {"n_trees": TREES}),
