@@ -11,7 +11,7 @@ from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
 from featly.cli.words import in_words_of_the_file
 from featly.measures.scores import SCORE_METRICS
-from featly.measures.sizes import SIZE_RULES
+from featly.measures.sizes import SCORE_RULES, SIZE_RULES
 from featly.study import Advice, Dataset, Results, Study
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.curves import PARTNERS
@@ -155,7 +155,7 @@ def parse_rule(text: str) -> str | int:
     """Parse the rule for the number of columns."""
     if text.isdecimal():
         return int(text)
-    usable = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
+    usable = [name for name in SIZE_RULES if name not in SCORE_RULES]
     if text not in usable:
         raise ParameterError(f"--rule {text!r}: give a number or one of {', '.join(usable)}")
     return text
