@@ -8,7 +8,7 @@ down, so that nothing needs to be imported to list the methods.
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from featly.method_facts import FACTS
 
@@ -75,16 +75,16 @@ class Method:
     summary: str
     cost: str
 
-    kinds = _Fact[tuple[str, ...]]()
-    missing = _Fact[bool]()
-    sparse = _Fact[bool]()
-    many_classes = _Fact[bool]()
-    uses = _Fact[tuple[str, ...]]()
-    targets = _Fact[tuple[str, ...]]()
-    weights = _Fact[bool]()
-    adds = _Fact[bool]()
-    streams = _Fact[bool]()
-    on_device = _Fact[bool]()
+    kinds: ClassVar[_Fact[tuple[str, ...]]] = _Fact()
+    missing: ClassVar[_Fact[bool]] = _Fact()
+    sparse: ClassVar[_Fact[bool]] = _Fact()
+    many_classes: ClassVar[_Fact[bool]] = _Fact()
+    uses: ClassVar[_Fact[tuple[str, ...]]] = _Fact()
+    targets: ClassVar[_Fact[tuple[str, ...]]] = _Fact()
+    weights: ClassVar[_Fact[bool]] = _Fact()
+    adds: ClassVar[_Fact[bool]] = _Fact()
+    streams: ClassVar[_Fact[bool]] = _Fact()
+    on_device: ClassVar[_Fact[bool]] = _Fact()
 
     @property
     def class_name(self) -> str:

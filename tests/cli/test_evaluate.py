@@ -237,7 +237,7 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--protocol", "leave-one-out", "--splits", "3"), "--splits is not for --protocol"),
         (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size is not for --protocol"),
         (("--row-groups", "patien"), "--row-groups 'patien' is no column"),
-        (("--test-size", "1.5"), "test_size=1.5"),
+        (("--test-size", "1.5"), "--test-size 1.5"),
         (("--resample", "RandomUnderSample"), "did you mean 'RandomUnderSampler'?"),
     ],
 )

@@ -80,7 +80,7 @@ def test_help_knows_a_toy():
         env={"COLUMNS": "200", "PYTHONPATH": ":".join(sys.path), "NO_COLOR": "1"},
     )  # fmt: skip
     help_text = " ".join(run.stdout.split())
-    assert "records, toy; found from the file" in help_text
+    assert "records, toy; guessed from the file" in help_text
     large = help_text.partition("which stay on disk")[2].partition(")")[0]
     assert ".toy" in large
     assert ".arrow, .toy are read by blocks of columns, too" in help_text

@@ -109,7 +109,7 @@ def test_bad_parameters(mistake, tmp_path, setting, expected):
 def test_bad_counts(mistake, csv):
     assert "give a number of columns" in mistake("select", csv, "-t", "ill", "-k", "few")
     assert "the table has 5 columns" in mistake("select", csv, "-t", "ill", "-k", "6")
-    assert "n_features_to_select=0" in mistake("select", csv, "-t", "ill", "-k", "0")
+    assert "--count 0" in mistake("select", csv, "-t", "ill", "-k", "0")
 
 
 def test_bad_schemas(mistake, csv, tmp_path):

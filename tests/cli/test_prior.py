@@ -1,7 +1,6 @@
 """Priors on the command line: what they changed is said, measured, and carried to other tables."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +10,7 @@ from featly import SignalToNoise, read_table
 from featly.cli import changes, main, method
 from featly.cli.load import Request, load
 from featly.cli.method import PRIOR_DEFAULTS, choose_method
+from featly.method_facts import FACTS
 from featly.registry import METHODS
 from featly.study import prior_report
 from tests.cli.conftest import featly, mistake  # noqa: F401
@@ -194,12 +194,17 @@ def wide(frame, tmp_path):
     return path
 
 
+def set_uses(monkeypatch, name, parts):
+    """Pretend that a method uses some parts of a schema."""
+    key = METHODS[name].class_name
+    monkeypatch.setitem(FACTS, key, FACTS[key] | {"uses": parts})
+
+
 @pytest.fixture
 def methods_with_prior(monkeypatch):
     """All of the methods that may be chosen use a prior."""
     for name in PRIOR_DEFAULTS:
-        able = replace(METHODS[name], uses=("keep", "prior"))
-        monkeypatch.setitem(METHODS, name, able)
+        set_uses(monkeypatch, name, ("keep", "prior"))
 
 
 def test_a_prior_chooses_a_method_that_uses_it(featly, wide, csv, prior, methods_with_prior):  # noqa: F811
@@ -234,9 +239,9 @@ def test_where_no_method_uses_it_the_usual_one_is_chosen(
     with load(Request(str(wide), target="ill", prior=str(prior))) as data:
         for name in ("arom", "svm-rfe"):
             assert choose_method(data) == name
-            monkeypatch.setitem(METHODS, name, replace(METHODS[name], uses=("keep",)))
+            set_uses(monkeypatch, name, ("keep",))
         for name in PRIOR_DEFAULTS:
-            monkeypatch.setitem(METHODS, name, replace(METHODS[name], uses=("keep",)))
+            set_uses(monkeypatch, name, ("keep",))
         assert choose_method(data) == "f-test"
 
 
@@ -449,7 +454,7 @@ def test_rankings_that_make_no_sense(mistake, csv, tmp_path, donor):  # noqa: F8
     assert "the ranking names 'g1' twice" in mistake("rank", csv, *SN, "--prior-from", twice)
     assert "is no ranking" in mistake("rank", csv, *SN, "--prior-from", csv)
     message = mistake("rank", csv, *SN, "--prior-from", donor, "--prior-weight", 0.5)
-    assert message == "weight=0.5: give a finite number from 1"
+    assert message == "--prior-weight 0.5: give a finite number from 1"
     assert "goes with --prior-from" in mistake("rank", csv, *SN, "--prior-weight", 5)
     assert "--prior-top goes with --prior-from" in mistake("rank", csv, *SN, "--prior-top", 5)
     assert "prior-top" in mistake("rank", csv, *SN, "--prior-from", donor, "--prior-top", 0)

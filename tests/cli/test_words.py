@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_file(mistake, tmp_path):
 def test_a_redundancy_limit_is_an_option(mistake, tmp_path):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(9, 4)))
     message = mistake("redundancy", tmp_path / "X.npy", "--jobs", "0")
-    assert message == "--jobs 0 is no number of threads: give 1 or more, -1 or None"
+    assert message == "--jobs 0: give a whole number other than 0, or None"
 
 
 def test_lists_of_combine_are_called_by_features(mistake, tmp_path):

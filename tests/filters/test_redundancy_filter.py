@@ -313,7 +313,7 @@ def test_groups_without_a_least_relevance():
 def test_groups_that_do_not_fit_are_refused():
     rng = np.random.default_rng(6)
     X, y = rng.integers(0, 2, (4000, 300)), rng.integers(0, 2, 4000)
-    with pytest.raises(DataError, match="columns are above least_relevance=0.0 and take"):
+    with pytest.raises(DataError, match=r"columns are above least_relevance=0\.0 and take"):
         RedundancyFilter(
             rule="groups", least_relevance=0, discretizer=None, memory_limit="1MB"
         ).fit(X, y)

@@ -392,7 +392,7 @@ def test_results_print_what_they_found():
         (lambda: wilcoxon_holm([[1, np.inf]] * 3), DataError, "infinite"),
         (lambda: kruskal_tukey([[1, 2]]), DataError, "at least two"),
         (lambda: kruskal_tukey([[1, 2], [np.nan]]), DataError, "'method 2' has no value"),
-        (lambda: kruskal_tukey([[1], [2]]), DataError, "one value"),
+        (lambda: kruskal_tukey([[1], [2]]), DataError, "single value"),
         (lambda: kruskal_tukey([[1, 2], [2]]).not_worse("c"), ParameterError, "best='c'"),
         (lambda: holm([0.1, np.nan]), DataError, "0 to 1"),
         (lambda: plain_interval([1.0, np.nan]), DataError, "two finite"),

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from featly import __version__
 from featly.basics.errors import DataError, ParameterError, SchemaError
+from featly.basics.params import Number
 from featly.basics.typing import AnyArray, IntArray
 from featly.cli.printing import amount, is_error_terminal, say
 from featly.cli.stored import StoredFile, no_target_error, scan_file
@@ -485,6 +486,7 @@ def _read_transfer(request: Request) -> _Transfer | None:
         return None
     ranking = read_ranking(request.prior_from)
     weight = 10.0 if request.prior_weight is None else request.prior_weight
+    Number(at_least=1).check("prior_weight", weight)
     top = 50 if request.prior_top is None else request.prior_top
     Schema.prior_from(ranking, top, weight)  # raises errors before the table is read
     return _Transfer(request.prior_from, ranking, top, weight)

@@ -280,8 +280,8 @@ def _check_options(method: str, **options: Any) -> None:
         default, rules = _OPTIONS[name]
         if method not in rules and value != default:
             raise ParameterError(
-                f"{name}={value!r} is not used by {method!r}, but by {' and '.join(rules)}: leave "
-                "it out"
+                Setting(name, value),
+                f" is not used by {method!r}, but by {' and '.join(rules)}: leave it out",
             )
     TIE_SD.check("tie_sd", options["tie_sd"])
 

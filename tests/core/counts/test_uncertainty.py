@@ -123,8 +123,8 @@ def test_storage_blocks_and_threads_do_not_matter(spread, monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 4)
     monkeypatch.setattr(module, "PLANE_BLOCK", 4)
     monkeypatch.setattr(module, "CELLS", 50)
-    for limit in (module.COPY_BYTES, 0):
-        monkeypatch.setattr(module, "COPY_BYTES", limit)
+    for limit in (1 << 28, 0):
+        monkeypatch.setattr("featly.core.counts.codes.COPY_BYTES", limit)
         for codes in kinds:
             pairs = Pairs(codes, features, spread=spread)
             assert len(pairs) == len(features)

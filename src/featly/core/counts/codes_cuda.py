@@ -153,7 +153,8 @@ class CudaCodes:
     ) -> None:
         self.n_rows, self.n_features = n_rows, n_features
         self.dtype: np.dtype[Any] = np.dtype(np.uint8)
-        self._parts, self.on_host = parts, code_on_host
+        self._parts = parts
+        self.on_host: Callable[[], Codes] = code_on_host
         if n_levels is not None:
             self.__dict__["n_levels"] = n_levels
 

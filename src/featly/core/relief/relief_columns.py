@@ -304,7 +304,9 @@ class _Tiles:
     """Columns scaled to 0..1: tiles of all rows by up to `TILE_COLUMNS`, padded with zeros."""
 
     def __init__(self, source: Source, scaling: Scaling, n_jobs: int | None) -> None:
-        self.source, self.scaling, self.n_jobs = source, scaling, n_jobs
+        self.source: Source = source
+        self.scaling: Scaling = scaling
+        self.n_jobs: int | None = n_jobs
         blocks = split(len(scaling.features), TILE_COLUMNS)
         at_once = max(1, tile_bytes(source) // (8 * source.n_rows * TILE_COLUMNS))
         self.groups: list[list[Block]] = [blocks[a:b] for a, b in split(len(blocks), at_once)]

@@ -58,12 +58,12 @@ class Question(Generic[P, A]):
         gpu: str | bool = False,
         subject: Callable[[Any], Any] | None = None,
     ) -> None:
-        self._answers = singledispatch(default)
+        self._answers: Any = singledispatch(default)
         self._subject = subject
-        self.gpu_module = gpu if isinstance(gpu, str) else None
+        self.gpu_module: str | None = gpu if isinstance(gpu, str) else None
         self._asks_table = gpu is True
         is_answered = {MEMORY: True, DISK: disk, GPU: bool(gpu)}
-        self.places = frozenset(place for place in PLACES if is_answered[place])
+        self.places: frozenset[str] = frozenset(place for place in PLACES if is_answered[place])
         update_wrapper(self, default)
 
     def __call__(self, *arguments: P.args, **options: P.kwargs) -> A:
@@ -95,7 +95,7 @@ class Question(Generic[P, A]):
         return register
 
     @property
-    def kinds(self) -> frozenset[type]:
+    def kinds(self) -> frozenset[type[Any]]:
         """The kinds of table that have an answer of their own."""
         return frozenset(self._answers.registry) - {object}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CONTINUOUS
-from featly.basics.typing import AnyArray, IntArray
+from featly.basics.typing import AnyArray, ByteArray, IntArray
 from featly.core.sources.dense import DenseSource
 from featly.core.sources.streamed import write_at
 
@@ -23,8 +23,9 @@ class ColumnFile:
     feature_major = True
 
     def __init__(self, n_rows: int, dtype: np.dtype[Any], count: int) -> None:
-        self.n_rows, self.dtype = n_rows, np.dtype(dtype)
-        self.kinds = np.full(count, CONTINUOUS, np.uint8)
+        self.n_rows: int = n_rows
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.kinds: ByteArray = np.full(count, CONTINUOUS, np.uint8)
         self._column = n_rows * self.dtype.itemsize
         self._file = tempfile.TemporaryFile(prefix="featly-")  # noqa: SIM115
         weakref.finalize(self, self._file.close)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from featly.basics.typing import AnyArray, FloatArray, IntArray
+from featly.basics.typing import AnyArray, ByteArray, FloatArray, IntArray
 from featly.core.runtime.question import GPU
 from featly.core.sources.base import Comoments, Moments, Source
 
@@ -23,6 +23,12 @@ class LentSource(Source):
         The table on the host.
     """
 
+    n_rows: int
+    n_features: int
+    kinds: ByteArray
+    n_jobs: int | None
+    memory: int | None
+    lender: Source
     lies: ClassVar[str] = GPU
 
     def __init__(self, lender: Source) -> None:
