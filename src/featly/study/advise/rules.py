@@ -68,6 +68,9 @@ class Rule:
     alternatives : tuple of Choice
         Those that cannot rank the table are left out.
     learner_reason : Reason
+    reads_labels : bool
+        Whether the condition rests on more of the labels than the counts of classes. Such a rule
+        is left out where the advice may be judged on the rows that it is for.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Rule:
     learner_reason: Reason
     alternatives: tuple[Choice, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    reads_labels: bool = False
 
 
 # ---- sources and learners ------------------------------------------------------------------------
@@ -199,6 +203,7 @@ RULES = (
         source=f"{BOOK}, 3.5.1 and table 3.14; our study book-chapter-3, D22, where the Gaussian "
         "SVM-RFE is level",
         method="relieff",
+        reads_labels=True,
         learner="heom-5-nn",
         learner_reason=NEIGHBOURS,
         alternatives=(
@@ -332,9 +337,13 @@ RULES = (
 )  # fmt: skip
 
 
-def first_rule(facts: Facts) -> Rule:
-    """Return the first rule that holds."""
-    return next(rule for rule in RULES if rule.holds(facts))
+def first_rule(facts: Facts, *, training_rows_only: bool) -> Rule:
+    """Return the first rule that holds, of all or of those that read no labels."""
+    return next(
+        rule
+        for rule in RULES
+        if (training_rows_only or not rule.reads_labels) and rule.holds(facts)
+    )
 
 
 def is_applicable(
