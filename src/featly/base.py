@@ -90,6 +90,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
     _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
     _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
+    _by_neighbours: ClassVar[bool] = False  # ranks by near rows, so neighbours judge it, too
 
     schema: Schema | dict[str, Any] | None
     n_jobs: int | None

@@ -39,6 +39,7 @@ class NeighbourRanker(Verbose, Streaming, OnDevice, Ranker):
 
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior", "costs")
+    _by_neighbours = True
     _missing = True
 
     def __sklearn_tags__(self) -> Any:

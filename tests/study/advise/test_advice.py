@@ -652,7 +652,7 @@ def test_parity_is_nonlinear():
     problem = make_problem("parity3+3", random_state=0)
     advice = advise(problem.X, problem.y, training_rows_only=True)
     assert advice.rule == "columns that tell only together"
-    assert advice.learner == "heom-5-nn"
+    assert advice.learner == "linear-or-neighbours"
 
 
 def test_advice_takes_two_seconds_at_most():

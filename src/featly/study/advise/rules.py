@@ -98,9 +98,10 @@ CLINICAL = Reason(
     "forest is level with it, naive Bayes and neighbours are 2 to 3 points below",
     "our study heterogeneous-learners, A14",
 )
-NEIGHBOURS = Reason(
-    "neighbours see what columns say together, which no linear machine does",
-    f"{BOOK}, 3.5.2",
+EITHER = Reason(
+    "ReliefF ranks by neighbours, which see what columns say together; so the list is judged by "
+    "neighbours or a straight boundary, whichever is better inside each training part",
+    f"our guide to learners; {BOOK}, 3.5.2",
 )
 TREE = Reason(
     "C4.5 learns half a million rows in a second",
@@ -188,8 +189,8 @@ RULES = (
         ),
         source="our guide to priors",
         method="relieff",
-        learner="clinical-svm",
-        learner_reason=CLINICAL,
+        learner="clinical-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(JOINT, Choice("svm-rfe", "the favoured columns should act within a machine")),
     ),
     Rule(
@@ -204,8 +205,8 @@ RULES = (
         "SVM-RFE is level",
         method="relieff",
         reads_labels=True,
-        learner="heom-5-nn",
-        learner_reason=NEIGHBOURS,
+        learner="linear-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(
             Choice("svm-rfe", "there are two classes and you can wait: the Gaussian kernel takes "
                    "some seven times as long (our study book-chapter-3, D20)", {"kernel": "rbf"}),
@@ -235,8 +236,8 @@ RULES = (
         ),
         source=f"{BOOK}, tables 3.7 and 3.12; our study book-chapter-3, D12",
         method="relieff",
-        learner="clinical-svm",
-        learner_reason=CLINICAL,
+        learner="clinical-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(FOREST, JOINT, SUBSET),
     ),
     Rule(
@@ -316,8 +317,8 @@ RULES = (
         ),
         source=f"our study microarray, E6, and {BOOK}, 3.5.1",
         method="relieff",
-        learner="linear-svm",
-        learner_reason=LINEAR,
+        learner="linear-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(STABLE, MACHINE, SUBSET),
     ),
     Rule(
@@ -330,8 +331,8 @@ RULES = (
         ),
         source=f"{BOOK}, 3.5.1 and table 3.12; our study book-chapter-3, D21: 79, the next has 62",
         method="relieff",
-        learner="linear-svm",
-        learner_reason=LINEAR,
+        learner="linear-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(FOREST, JOINT, SUBSET),
     ),
 )  # fmt: skip
