@@ -302,7 +302,8 @@ def test_whole_numbers_of_one_byte(name, order, dtype, tmp_path):
         return  # bytes become float32 here, whose sums are not those of float64
     expected = make_method(name).fit(as_floats, y)
     assert expected.order_.tolist() == streamed.order_.tolist()
-    np.testing.assert_allclose(expected.scores_, streamed.scores_, rtol=1e-9)
+    if hasattr(expected, "scores_"):
+        np.testing.assert_allclose(expected.scores_, streamed.scores_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("value", [0.5, np.inf, 1e6], ids=str)

@@ -18,10 +18,11 @@ OTHERS = [
     cls
     for room in (learners, preprocessing, kernels)
     for cls in (getattr(room, name) for name in room.__all__)
-    if inspect.isclass(cls)
+    if inspect.isclass(cls) and hasattr(cls, "get_params") and cls is not learners.Balanced
 ]
 METHOD_CLASSES = [method_class(name) for name in METHODS]
-EVERYONE = [*METHOD_CLASSES, *OTHERS, DecodedClassifier]
+AROUND_LEARNERS = [DecodedClassifier, learners.Balanced]
+EVERYONE = [*METHOD_CLASSES, *OTHERS, *AROUND_LEARNERS]
 
 
 @pytest.mark.parametrize("cls", OTHERS, ids=lambda cls: cls.__name__)
@@ -36,8 +37,9 @@ def test_wrong_values_are_refused_for_a_path(cls):
             cls(schema=5).predict_path(object(), object(), object(), [1])
 
 
-def test_wrong_values_of_a_decoder_are_refused():
-    check_parameter_rules(DecodedClassifier(learners.MixedNaiveBayes()))
+@pytest.mark.parametrize("cls", AROUND_LEARNERS, ids=lambda cls: cls.__name__)
+def test_wrong_values_around_a_learner_are_refused(cls):
+    check_parameter_rules(cls(learners.MixedNaiveBayes()))
 
 
 @pytest.mark.parametrize("cls", EVERYONE, ids=lambda cls: cls.__name__)

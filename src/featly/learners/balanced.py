@@ -13,7 +13,7 @@ equal priors, for nearest neighbours votes that count :math:`1 / \pi_c`.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +21,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.typing import AnyArray, FloatArray
+from featly.basics.params import Parameters, check_parameters, field
+from featly.basics.typing import FloatArray
+from featly.combine.decoding import Classifier
 from featly.learners.path import PathPredictions
 
 __all__ = ["Balanced", "balance"]
@@ -64,7 +66,7 @@ def _has_path(balanced: "Balanced") -> bool:
     return hasattr(balanced.learner, "predict_path_values") and not balanced._takes_weights()
 
 
-class Balanced(ClassifierMixin, BaseEstimator):
+class Balanced(Parameters, ClassifierMixin, BaseEstimator):
     r"""A classifier without class weights, made to weigh every class the same.
 
     If ``fit`` of the learner takes `sample_weight`, a row of class c weighs :math:`n / (L\, n_c)`.
@@ -105,11 +107,7 @@ class Balanced(ClassifierMixin, BaseEstimator):
     'ill'
     """
 
-    classes_: AnyArray
-    shares_: FloatArray
-
-    def __init__(self, learner: Any) -> None:
-        self.learner = learner
+    learner: Annotated[Any, Classifier()] = field(kw_only=False)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit a copy of the learner.
@@ -123,6 +121,7 @@ class Balanced(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        check_parameters(self)
         labels = np.asarray(y)
         _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
         learner = clone(self.learner)
