@@ -97,6 +97,17 @@ def test_many_classes_frames_and_sparse_tables():
     assert (again == path.labels).all()
 
 
+def test_the_schema_reaches_both():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (120, 2)).astype(float)
+    y = np.isin(codes[:, 0], [0, 3]).astype(int)  # levels in no order
+    schema = {"categorical": [0]}
+    for machine in ("linear-svm", "clinical-svm"):
+        either = LinearOrNeighbours(machine=machine, schema=schema).fit(codes[:80], y[:80])
+        assert (either.predict(codes[80:]) == y[80:]).all()
+        assert either.learner_.schema == schema
+
+
 def test_a_class_of_one_row_leaves_no_choice():
     X, y = exclusive_or(40, 0)
     y = np.where(np.arange(40) == 0, 2, y)

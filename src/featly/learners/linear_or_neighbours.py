@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
-from featly.basics.params import OneOf, Parameters, Whole, check_parameters
+from featly.basics.params import OneOf, Whole, check_parameters
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.learners.balanced import balance
 from featly.learners.clinical_svc import ClinicalSVC
@@ -26,6 +26,7 @@ from featly.learners.heom import HEOMNeighbors
 from featly.learners.linear_svm import LinearSVM
 from featly.learners.path import PathPredictions
 from featly.measures.classification import accuracy, bcr, confusion_matrix
+from featly.problem.parameters import InSchema
 from featly.problem.target import read_classes
 
 __all__ = ["LinearOrNeighbours"]
@@ -33,7 +34,7 @@ __all__ = ["LinearOrNeighbours"]
 MACHINES = {"linear-svm": LinearSVM, "clinical-svm": ClinicalSVC}
 
 
-class LinearOrNeighbours(Parameters, ClassifierMixin, BaseEstimator):
+class LinearOrNeighbours(InSchema, ClassifierMixin, BaseEstimator):
     r"""A linear machine or five nearest neighbours, whichever predicts better inside the training.
 
     Neighbours see what columns say together, such as an exclusive or, which a straight boundary
@@ -56,6 +57,9 @@ class LinearOrNeighbours(Parameters, ClassifierMixin, BaseEstimator):
         Folds of the training rows; fewer where a class has fewer rows.
     class_weight : "balanced" or None, default=None
         Whether every class weighs the same, see :func:`balance`.
+    schema : Schema, dict or None, default=None
+        What is known about the columns, see :class:`featly.Schema`.
+        The kinds of the columns are used, where dtypes do not show them.
 
     Attributes
     ----------
@@ -197,7 +201,10 @@ class LinearOrNeighbours(Parameters, ClassifierMixin, BaseEstimator):
 
     # ---- parts ------------------------------------------------------------------------------
     def _learners(self) -> list[Any]:
-        learners = [MACHINES[self.machine](), HEOMNeighbors(n_neighbors=self.n_neighbors)]
+        learners = [
+            MACHINES[self.machine](schema=self.schema),
+            HEOMNeighbors(n_neighbors=self.n_neighbors, schema=self.schema),
+        ]
         return learners if self.class_weight is None else [balance(learner) for learner in learners]
 
     def _inner_rates(self, X: Any, y: AnyArray, sizes: Sequence[int] | None) -> FloatArray:
