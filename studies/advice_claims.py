@@ -119,7 +119,9 @@ def choices_of(tables: Mapping[str, Dataset], splits: Splitter) -> dict[str, lis
 def _choice(data: Dataset, rows: IntArray) -> dict[str, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        advice = advise(take_rows(data.X, rows), data.codes[rows], schema=data.schema)
+        advice = advise(
+            take_rows(data.X, rows), data.codes[rows], schema=data.schema, training_rows_only=True
+        )
     return {"method": advice.method, "rule": advice.rule}
 
 

@@ -10,10 +10,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from featly import SVMRFE, DataError, FTest, SchemaWarning
-from featly.base import SubsetSelector, keep_first
+from featly import SVMRFE, ChiSquared, DataError, FTest, ParameterError, SchemaWarning
+from featly.base import Ranker, SubsetSelector, keep_first
 from featly.filters.f_test import f_statistic
 from featly.measures.sizes import choose_size
+from featly.registry import METHODS, method_class
 from featly.testing import method_checks
 
 
@@ -135,6 +136,39 @@ def test_the_count_may_be_a_rule_on_the_ranking(rule):
     assert ranker.support_.sum() == 5
     with_keep = FTest(n_features_to_select=rule, schema={"keep": list(range(20))}).fit(X, y)
     assert with_keep.support_.sum() >= 20
+
+
+def test_the_count_may_be_a_false_discovery_rate():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 30)), np.arange(60) % 2
+    X[:, [4, 7]] += 3 * y[:, None]
+    test = FTest(n_features_to_select="fdr").fit(X, y)
+    assert np.flatnonzero(test.support_).tolist() == np.flatnonzero(test.q_value_ <= 0.1).tolist()
+    assert test.support_.sum() == choose_size(test, "fdr")
+    # columns to keep come first and are not counted
+    kept = FTest(n_features_to_select="fdr", schema={"keep": [0, 4]}).fit(X, y)
+    assert set(np.flatnonzero(kept.support_)) == {0, 4, *np.flatnonzero(test.q_value_ <= 0.1)}
+    noise = FTest(n_features_to_select="fdr").fit(rng.normal(size=(60, 30)), y)
+    assert noise.support_.sum() == 1
+
+
+def test_methods_without_q_values_refuse_a_false_discovery_rate():
+    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
+    with pytest.raises(ParameterError, match="SVMRFE has no q-values"):
+        SVMRFE(n_features_to_select="fdr").fit(X, y)
+    with pytest.raises(ParameterError, match="no q-value for column 'x0', which was cut"):
+        ChiSquared(n_features_to_select="fdr").fit(X, y)
+    with pytest.raises(ParameterError, match="SVMRFE has no q-values"):
+        _ = SVMRFE().fit(X, y).set_params(n_features_to_select="fdr").support_
+
+
+def test_methods_say_truly_that_they_have_q_values():
+    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
+    for name in METHODS:
+        if issubclass(method_class(name), Ranker) and METHODS[name].family == "filter":
+            assert hasattr(method_class(name)().fit(X, y), "q_value_") == (
+                method_class(name)._has_q_values
+            )
 
 
 def test_lists_may_mix_none_and_text():

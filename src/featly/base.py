@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from featly.basics.errors import (
     ParameterError,
     SchemaError,
     SchemaWarning,
+    Setting,
 )
 from featly.basics.estimators import BaseEstimator, SelectorMixin
 from featly.basics.kinds import KINDS
@@ -66,7 +67,8 @@ __all__ = [
     "stop_with",
 ]
 
-RULES = ("rule-of-thumb", "largest-gap", "two-variances")  # they need nothing but a ranking
+# they need nothing but a ranking, and "fdr" its q-values
+RULES = ("rule-of-thumb", "largest-gap", "two-variances", "fdr")
 
 
 class Multiclass(Parameters):
@@ -88,6 +90,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
     _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
     _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
+    _by_neighbours: ClassVar[bool] = False  # ranks by near rows, so neighbours judge it, too
 
     schema: Schema | dict[str, Any] | None
     n_jobs: int | None
@@ -550,8 +553,8 @@ class Ranker(Threaded, InSchema, _RankerState):
     order_ : int array of shape (n_features,)
         Columns from best to worst. It does not depend on `n_features_to_select`, which is a
         count, a fraction, None for half or up to the first filler, or a rule on the ranking:
-        "rule-of-thumb", "largest-gap", "two-variances" (see
-        :func:`featly.measures.sizes.choose_size`).
+        "rule-of-thumb", "largest-gap", "two-variances", "fdr" (see
+        :func:`featly.measures.sizes.choose_size`); "fdr" is for methods with q-values.
     ranking_ : int array of shape (n_features,)
         Rank of every column, 1 is best.
     scores_ : float array of shape (n_features,)
@@ -571,6 +574,8 @@ class Ranker(Threaded, InSchema, _RankerState):
         What the target was read as.
     """
 
+    _has_q_values: ClassVar[bool] = False  # `extra` of its ranking has "q_value"
+
     n_features_to_select: Annotated[
         int | float | str | None,
         Whole(at_least=1),
@@ -579,6 +584,8 @@ class Ranker(Threaded, InSchema, _RankerState):
     ] = None
 
     def _learn(self, problem: Problem) -> None:
+        if self.n_features_to_select == "fdr" and not self._has_q_values:
+            self._refuse_fdr()
         if self.n_features_to_select not in RULES:
             _resolve_n_features(
                 self.n_features_to_select, self.n_features_in_, len(problem.preference.keep)
@@ -631,15 +638,45 @@ class Ranker(Threaded, InSchema, _RankerState):
         check_is_fitted(self)
         wanted = self.n_features_to_select
         if wanted in RULES:
-            scores = self.scores_[self.order_]
-            wanted = choose_size(None, wanted, scores=scores, n_features=len(self.order_))
-            wanted = max(wanted, len(self._columns.keep))
+            wanted = self._size_by_rule(str(wanted))
         count = _resolve_n_features(wanted, len(self.order_), len(self._columns.keep))
         if wanted is None:
             count = max(1, min(count, self._n_before_filler()), len(self._columns.keep))
         mask = np.zeros(len(self.order_), bool)
         mask[self.order_[:count]] = True
         return mask
+
+    def _size_by_rule(self, rule: str) -> int:
+        """Return the number of columns that a rule on the ranking selects."""
+        keep, n_features = self._columns.keep, len(self.order_)
+        if rule == "fdr":
+            q = self._check_q_values()
+            if len(keep):  # they come first, whatever their q-values
+                q = np.append(np.delete(q, keep), np.zeros(len(keep)))
+            return choose_size(None, rule, q_values=q)
+        scores = self.scores_[self.order_]
+        return max(choose_size(None, rule, scores=scores, n_features=n_features), len(keep))
+
+    def _check_q_values(self) -> FloatArray:
+        """Return the q-values; ParameterError if there are none, or a column has none."""
+        if not self._has_q_values:
+            self._refuse_fdr()
+        q: FloatArray = self.q_value_  # type: ignore[attr-defined]
+        if np.isnan(q).any():
+            name = self._names()[int(np.isnan(q).argmax())]
+            raise ParameterError(
+                Setting("n_features_to_select", "fdr"),
+                f": {type(self).__name__} has no q-value for column {name!r}, which was cut where "
+                "the classes change; give a number, or use UnivariateTest",
+            )
+        return q
+
+    def _refuse_fdr(self) -> NoReturn:
+        raise ParameterError(
+            Setting("n_features_to_select", "fdr"),
+            f": {type(self).__name__} has no q-values; give a number or another rule, or use a "
+            "method that has them, such as UnivariateTest",
+        )
 
     def _n_before_filler(self) -> int:
         """Return how many columns come before the first filler."""

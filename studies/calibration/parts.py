@@ -236,7 +236,7 @@ def shuffle_figures(row: Row) -> dict[str, bool | float | None]:
 # ---- advice --------------------------------------------------------------------------------------
 def measure_advice(law: Law, number: int) -> Row:
     """Return the advice and its warnings."""
-    advice = advise(*law.table(number), n_jobs=1)
+    advice = advise(*law.table(number), training_rows_only=True, n_jobs=1)
     return {"rule": advice.rule, "method": advice.method, "warnings": list(advice.warnings)}
 
 

@@ -279,3 +279,20 @@ def test_mistakes_about_studies(mistake, numbers, tmp_path):
 def _second_plan(mistake, numbers, folder):
     Study("f-test", (np.eye(20), np.arange(20) % 2), Subsampling(3)).run(folder)
     return mistake("evaluate", numbers, "-t", "ill", *FEW, "--output", folder)
+
+
+# ---- the learner that nobody named ---------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("options", "learner"),
+    [
+        (("-m", "f-test"), "linear-svm"),
+        (("-m", "f-test,relieff,none"), "linear-or-neighbours"),
+        (("-m", "multisurf"), "linear-or-neighbours"),
+        (("-m", "relieff", "--learner", "5-nn"), "5-nn"),
+        (("-m", "auto"), "linear-or-neighbours"),
+    ],
+)
+def test_what_ranks_by_neighbours_is_judged_by_neighbours(featly, numbers, options, learner):
+    code, _, err = featly("evaluate", numbers, "-t", "ill", *options, "--splits", 2, "--sizes", "1")
+    assert code == 0, err
+    assert f"judged by {learner} " in err

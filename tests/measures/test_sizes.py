@@ -9,7 +9,7 @@ from scipy import stats
 
 from featly import FTest
 from featly.basics.errors import DataError, ParameterError
-from featly.measures.sizes import CURVE_RULES, SIZE_RULES, Curve, choose_size
+from featly.measures.sizes import CURVE_RULES, SIZE_RULES, Curve, choose_size, expected_false
 from tests.reference import statistics as reference
 
 VALUE = st.sampled_from([0.5, 0.6, 0.7, 0.75, 0.8, np.nan])
@@ -207,6 +207,42 @@ def test_largest_gap():
     assert choose_size(rule="largest-gap", scores=[np.inf, 3, 0, np.inf]) == 2
 
 
+def test_as_many_as_have_a_small_q_value():
+    assert choose_size(rule="fdr", q_values=[0.3, 0.1, 0.11, 0.0]) == 2
+    assert choose_size(rule="fdr", q_values=[0.3, 1.0]) == 1
+    with pytest.raises(ParameterError, match="give q_values"):
+        choose_size(rule="fdr", scores=[1.0, 2.0])
+    with pytest.raises(DataError, match="none of them NaN"):
+        choose_size(rule="fdr", q_values=[0.1, np.nan])
+    with pytest.raises(ParameterError, match="there are 2 for 3 columns"):
+        choose_size(rule="fdr", q_values=[0.1, 0.2], n_features=3)
+
+
+def test_columns_that_are_expected_to_be_false():
+    q = np.array([0.01, 0.04, 0.5, 0.1])
+    assert expected_false(q, [True, False, False, False]) == pytest.approx(0.01)
+    assert expected_false(q, [True, True, False, True]) == pytest.approx(0.3)
+    # of the three columns up to 0.1, any may be the false ones
+    assert expected_false(q, [False, False, False, True]) == pytest.approx(0.3)
+    assert expected_false([0.9, 0.9], [True, False]) == 1.0  # never more than there are
+
+
+def test_a_tenth_of_what_fdr_selects_is_false():
+    n_false, n_selected, n_expected = 0, 0, 0.0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        y = np.arange(60) % 2
+        X = rng.normal(size=(60, 400))
+        X[:, :30] += 1.2 * y[:, None]
+        test = FTest(n_features_to_select="fdr").fit(X, y)
+        n_false += int(test.support_[30:].sum())
+        n_selected += int(test.support_.sum())
+        n_expected += expected_false(test.q_value_, test.support_)
+    assert n_selected > 400
+    assert 0.05 * n_selected < n_false < 0.13 * n_selected
+    assert 0.07 * n_selected < n_expected <= 0.1 * n_selected
+
+
 def test_two_variances():
     # 0, .25, .5, .75, 1: mean 1/2, variance 1/8, so all from 1/4 on
     assert choose_size(rule="two-variances", scores=[0, 1, 2, 3, 4]) == 4
@@ -276,7 +312,9 @@ def test_a_fitted_ranker_brings_its_scores():
 def test_everything_known_may_be_given_and_the_rule_changed():
     curve = Curve([1, 2, 3], [[0.5, 0.9, 0.8], [0.5, 0.9, 0.8]], n_train=9, n_test=1)
     for rule in [*SIZE_RULES, 2]:
-        size = choose_size(curve, rule, n_features=4, scores=[4.0, 3.9, 0.2, 0.1], level=0.9)
+        size = choose_size(
+            curve, rule, n_features=4, scores=[4.0, 3.9, 0.2, 0.1], q_values=[0.01] * 4, level=0.9
+        )
         assert 1 <= size <= 4
     assert all(text[0].islower() or text[0].isdigit() for text in SIZE_RULES.values())
 

@@ -106,11 +106,13 @@ def evaluate(
                      help="Numbers of columns to try: 1,2,4,8, powers, all or rule-of-thumb."),
     ] = "powers",
     learner: Annotated[
-        str,
+        str | None,
         typer.Option(rich_help_panel=_PROTOCOL, metavar="NAMES",
                      help="What is trained on the selected columns: linear-svm, naive-bayes, "
-                     "logistic, 1-nn, 5-nn, tree, forest, rbf-svm; several with commas."),
-    ] = "linear-svm",
+                     "logistic, 1-nn, 5-nn, tree, forest, rbf-svm, linear-or-neighbours; several "
+                     "with commas. Left out: as advised with auto, linear-or-neighbours for what "
+                     "ranks by neighbours (relieff), else linear-svm."),
+    ] = None,
     balanced: Balanced = None,
     null: Shuffles = 0,
     resample: Sampler = None,

@@ -282,7 +282,8 @@ def select(
     count: Annotated[
         str | None,
         typer.Option("--count", "-k", help="How many columns: 20, a fraction such as 0.1, or "
-                     "rule-of-thumb, largest-gap, two-variances; else half."),
+                     "fdr (q-values up to 0.1), rule-of-thumb, largest-gap, two-variances. "
+                     "Left out: fdr, or rule-of-thumb if there are no q-values."),
     ] = None,
     output: Annotated[
         str | None,
@@ -321,6 +322,7 @@ def select(
         print_table,
         say,
     )
+    from featly.cli.size import settle_size
 
     check_method_options(options, auto=True)
     check_output(output, json=False)
@@ -331,6 +333,9 @@ def select(
         name, ranker, seconds = fit_method(data, options, requested_count)
         findings = find_alarms(data)
         say_alarms(findings, options)
+        size = settle_size(ranker, requested_count)
+        if size.origin and not quiet:
+            say(size.line())
         outcome = Outcome(data.names, ranker, selected=True)
         if ranking is not None:  # of the selected columns a warning has spoken
             _report_filler(outcome, options)
@@ -340,6 +345,7 @@ def select(
             data, name, ranker, options, len(positions), seconds, files=[ranking]
         )
         document |= {"selected": outcome.selected_names, "findings": findings.to_dicts()}
+        document |= size.document()
         document |= change.document()
         if output is not None:
             _save_columns(data, positions, output)
@@ -390,8 +396,8 @@ def _check_memory(
     width = data.X.shape[1]
     if requested_count is None and not has_own_count(method):
         raise ParameterError(
-            f"how many of the {width:,} columns of {data.table.source}? Say --count: without it, "
-            "half of them would be written"
+            f"how many of the {width:,} columns of {data.table.source}? Say --count: a number, "
+            "or fdr for as many as have a q-value of at most 0.1"
         )
     if isinstance(requested_count, int | float):
         data.table.check_memory(

@@ -11,11 +11,11 @@ from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
 from featly.cli.words import in_words_of_the_file
 from featly.measures.scores import SCORE_METRICS
-from featly.measures.sizes import SIZE_RULES
+from featly.measures.sizes import SCORE_RULES, SIZE_RULES
 from featly.study import Advice, Dataset, Results, Study
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.curves import PARTNERS
-from featly.study.plan import require_scores
+from featly.study.plan import default_learner, require_scores
 from featly.study.plan_files import SPLITTERS, make_sampler
 from featly.study.results import GREATER, SELECTION_METRICS
 
@@ -77,12 +77,16 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
                 else parse_methods(options["methods"])
             )
             methods = {name: name for name in names}
+    if options["learner"] is not None:
+        learners = [name.strip() for name in options["learner"].split(",")]
+    else:
+        learners = [default_learner(methods.values()) if advice is None else advice.learner]
     study = Study(
         methods,
         data,
         splits,
         sizes=parse_sizes(options["sizes"]),
-        learner=[name.strip() for name in options["learner"].split(",")],
+        learner=learners,
         balanced="auto" if options["balanced"] is None else options["balanced"],
         metric=options["metric"],
         selection="outside" if options["outside"] else "inside",
@@ -155,7 +159,7 @@ def parse_rule(text: str) -> str | int:
     """Parse the rule for the number of columns."""
     if text.isdecimal():
         return int(text)
-    usable = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
+    usable = [name for name in SIZE_RULES if name not in SCORE_RULES]
     if text not in usable:
         raise ParameterError(f"--rule {text!r}: give a number or one of {', '.join(usable)}")
     return text

@@ -54,7 +54,7 @@ class AROM(Verbose, Streaming, OnDevice, Multiclass, Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     norm : {1, 2}, default=2
         The norm of the machine. 2 is a support vector machine and ranks all columns. 1 is a linear
         program, which follows the objective exactly. After its first step about as many columns as

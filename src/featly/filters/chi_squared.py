@@ -38,7 +38,7 @@ class ChiSquared(CountingFilter):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     discretizer : str, discretiser or None, default="mdlp"
         How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes),
@@ -118,6 +118,7 @@ class ChiSquared(CountingFilter):
     """
 
     _uses = ("keep", "costs")
+    _has_q_values = True
 
     def _measure(self, tables: Tables, n_rows: float) -> Any:
         return chi_squared(tables, self.n_jobs)

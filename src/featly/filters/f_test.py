@@ -55,7 +55,7 @@ class FTest(OnDevice, Streaming, Additive):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
         `keep` and `costs` are used. `prior` is not: it does not enter a p-value.
@@ -121,6 +121,7 @@ class FTest(OnDevice, Streaming, Additive):
     _missing = True
     _targets = ("classes", "numbers", "survival")
     _uses = ("keep", "costs")
+    _has_q_values = True
 
     _adds_targets = ("classes", "numbers")
     _weighs_targets = ("classes", "numbers")

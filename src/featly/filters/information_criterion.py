@@ -34,7 +34,7 @@ class InformationCriterion(GreedyInformation):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     beta : float, default=1.0
         Weight of the redundancy, at least 0.
     gamma : float, default=1.0

@@ -56,7 +56,7 @@ class MRMR(GreedyInformation):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     measure : {"information", "f", "rank"}, default="information"
         How relevance and redundancy are measured.
     form : {"difference", "quotient"} or None, default=None

@@ -39,6 +39,7 @@ class NeighbourRanker(Verbose, Streaming, OnDevice, Ranker):
 
     _kinds = ("continuous", "ordinal", "categorical")
     _uses = ("keep", "prior", "costs")
+    _by_neighbours = True
     _missing = True
 
     def __sklearn_tags__(self) -> Any:
@@ -114,7 +115,7 @@ class ReliefF(SampledRows, NeighbourRanker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     n_neighbors : int, default=10
         k, the number of near rows of each class.
     n_samples : int or None, default=None

@@ -65,7 +65,7 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     ----------
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
-        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances".
+        None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
     continuous : {"auto", "welch", "student", "f", "kruskal-wallis"}, default="auto"
         The test of continuous columns. "auto": the one whose p-value holds, see Notes. "welch":
         Welch's t, with more than two classes Welch's analysis of variance; classes may differ in
@@ -195,6 +195,7 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
     _uses = ("keep", "costs")
+    _has_q_values = True
 
     def _choices(self) -> dict[str, Any]:
         names = ("continuous", "ordinal", "categorical", "n_draws", "random_state")

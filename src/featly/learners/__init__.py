@@ -5,6 +5,7 @@ from featly.learners.c45 import C45
 from featly.learners.clinical_svc import ClinicalSVC
 from featly.learners.encoding import Encoder
 from featly.learners.heom import HEOMNeighbors
+from featly.learners.linear_or_neighbours import LinearOrNeighbours
 from featly.learners.linear_svm import LinearSVM
 from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 from featly.learners.mkl_classifier import MKLClassifier
@@ -20,6 +21,7 @@ __all__ = [
     "ClinicalSVC",
     "Encoder",
     "HEOMNeighbors",
+    "LinearOrNeighbours",
     "LinearSVM",
     "MKLClassifier",
     "MixedNaiveBayes",

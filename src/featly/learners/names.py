@@ -30,6 +30,18 @@ def _clinical_svm(**parameters: Any) -> Any:
     return ClinicalSVC(**parameters)
 
 
+def _linear_or_neighbours(**parameters: Any) -> Any:
+    from featly.learners.linear_or_neighbours import LinearOrNeighbours
+
+    return LinearOrNeighbours(**parameters)
+
+
+def _clinical_or_neighbours(**parameters: Any) -> Any:
+    from featly.learners.linear_or_neighbours import LinearOrNeighbours
+
+    return LinearOrNeighbours(**{"machine": "clinical-svm"} | parameters)
+
+
 def _mkl(**parameters: Any) -> Any:
     from featly.learners.mkl_classifier import MKLClassifier
 
@@ -117,6 +129,11 @@ LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
         "support vector machine with the clinical kernel, for mixed columns with missing values",
         _clinical_svm,
     ),
+    "linear-or-neighbours": (
+        "linear-svm or heom-5-nn, whichever predicts better inside the training rows",
+        _linear_or_neighbours,
+    ),
+    "clinical-or-neighbours": ("the same of clinical-svm and heom-5-nn", _clinical_or_neighbours),
     "mkl": ("a weighted clinical kernel for each column, weights learnt", _mkl),
     "mixed-naive-bayes": ("naive Bayes: normal for numbers, counts for levels", _mixed_naive_bayes),
     "heom-5-nn": ("five nearest neighbours by the mixed distance HEOM", _heom),

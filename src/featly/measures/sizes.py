@@ -29,7 +29,7 @@ from featly.measures.corrected_t import (
     spread_of,
 )
 
-__all__ = ["SIZE_RULES", "Curve", "choose_size"]
+__all__ = ["SIZE_RULES", "Curve", "choose_size", "expected_false"]
 
 
 SIZE_RULES = {
@@ -40,10 +40,13 @@ SIZE_RULES = {
     "knee": "the size highest above the line from the first point of the curve to its best",
     "largest-gap": "cut the ranking at the largest gap between consecutive scores",
     "two-variances": "discard scores more than two variances below the mean",
+    "fdr": "as many columns as have a q-value of at most 0.1, at least one",
     "rule-of-thumb": "75%, 40%, 10% or 3% of the features, by how many there are",
 }
 CURVE_RULES = tuple(SIZE_RULES)[:5]
+SCORE_RULES = ("largest-gap", "two-variances", "fdr")  # they need the scores or q-values of a fit
 
+MOST_Q = 0.1  # false discovery rate of the rule "fdr"
 WIDE_SPREAD = 8  # with a larger ratio of sizes, the knee uses their logarithm
 TOLERANCE = 1e-10  # a smaller difference, relative to the range, is rounding
 # (largest number of features, percent); at 10, 75 and 100 the larger percentage of two holds
@@ -181,6 +184,7 @@ def choose_size(
     *,
     n_features: int | None = None,
     scores: npt.ArrayLike | None = None,
+    q_values: npt.ArrayLike | None = None,
     level: float = 0.95,
 ) -> int:
     r"""Choose a number of features.
@@ -213,6 +217,14 @@ def choose_size(
         score far above the mean is not discarded. It is a mild rule: of a few large scores
         among many near zero, it keeps all.
 
+    A rule on q-values, which :class:`featly.FTest`, :class:`featly.UnivariateTest` and
+    :class:`featly.ChiSquared` have:
+
+    "fdr"
+        The number of q-values of at most 0.1, but at least one column: of those selected, at most
+        a tenth are expected to be false (Benjamini and Hochberg). If no q-value is so small, the
+        one column is selected without that promise.
+
     Rules without a curve or scores:
 
     "rule-of-thumb"
@@ -227,13 +239,15 @@ def choose_size(
     Parameters
     ----------
     curve : Curve, fitted ranker or None, default=None
-        A ranker gives `scores` and `n_features`.
+        A ranker gives `scores`, `q_values` if it has them, and `n_features`.
     rule : str or int, default="within-interval"
         One of ``SIZE_RULES``, or a size.
     n_features : int, default=None
         Number of columns. By default the number of scores.
     scores : array of shape (n_features,), default=None
         Score of every column.
+    q_values : array of shape (n_features,), default=None
+        q-value of every column, for "fdr".
     level : float, default=0.95
         Of the intervals.
 
@@ -248,7 +262,9 @@ def choose_size(
     selection, *Neurocomputing* 169, 187-195. Mejía-Lavalle, M., Sucar, E. and Arroyo, G. (2006),
     Feature selection with a perceptron neural net, *International Workshop on Feature Selection
     for Data Mining*, 131-135. Belanche, L. A. and González, F. F. (2011), Review and evaluation of
-    feature selection algorithms in synthetic problems, arXiv:1101.2320. Bolón-Canedo, V.,
+    feature selection algorithms in synthetic problems, arXiv:1101.2320. Benjamini, Y. and Hochberg,
+    Y. (1995), Controlling the false discovery rate, *Journal of the Royal Statistical Society B*
+    57, 289-300. Bolón-Canedo, V.,
     Sánchez-Maroño, N. and Alonso-Betanzos, A. (2015), *Feature Selection for High-Dimensional
     Data*, Springer.
 
@@ -262,7 +278,11 @@ def choose_size(
     2
     >>> choose_size(rule="rule-of-thumb", n_features=500)
     15
+    >>> choose_size(rule="fdr", q_values=[0.02, 0.8, 0.09, 0.3])
+    2
     """
+    if q_values is None:
+        q_values = getattr(curve, "q_value_", None)
     performance, column_scores, total = _resolve_inputs(curve, scores, n_features)
     FRACTION.check("level", level)
     if not isinstance(rule, str):
@@ -278,6 +298,8 @@ def choose_size(
         if performance is None:
             raise ParameterError(f"rule={rule!r}: give a Curve of performance by size")
         return _choose_on_curve(performance, rule, level)
+    if rule == "fdr":
+        return max(1, int((_check_q_values(q_values, total) <= MOST_Q).sum()))
     if column_scores is None:
         raise ParameterError(f"rule={rule!r}: give scores, or a fitted ranker")
     return _largest_gap(column_scores) if rule == "largest-gap" else _two_variances(column_scores)
@@ -309,6 +331,48 @@ def _resolve_inputs(
     if n_features is not None and n_features != len(values):
         raise ParameterError(f"n_features={n_features}: there are {len(values)} scores")
     return curve, values, len(values)
+
+
+def _check_q_values(q_values: npt.ArrayLike | None, total: int | None) -> FloatArray:
+    if q_values is None:
+        raise ParameterError(
+            "rule='fdr': give q_values, or a fitted method that has them, such as UnivariateTest"
+        )
+    values = as_numbers("q_values", q_values)
+    if values.ndim != 1 or not len(values) or not ((values >= 0) & (values <= 1)).all():
+        raise DataError("q_values: give one number from 0 to 1 a column, none of them NaN")
+    if total is not None and total != len(values):
+        raise ParameterError(f"q_values: there are {len(values)} for {total} columns")
+    return values
+
+
+def expected_false(q_values: npt.ArrayLike, selected: npt.ArrayLike) -> float:
+    """Return how many of the selected columns are expected to be false, at most.
+
+    Of all columns whose q-value is at most q, a share of q is expected to be false. So it is the
+    largest q-value of the selected columns, times the number of columns whose q-value is not
+    larger: of the first columns by p-value, these are the selected ones.
+
+    Parameters
+    ----------
+    q_values : array of shape (n_features,)
+    selected : bool array of shape (n_features,)
+        At least one is.
+
+    Returns
+    -------
+    float
+        At most the number of selected columns.
+
+    Examples
+    --------
+    >>> from featly.measures.sizes import expected_false
+    >>> expected_false([0.02, 0.8, 0.1, 0.3], [True, False, True, False])
+    0.2
+    """
+    q, mask = _check_q_values(q_values, None), np.asarray(selected, dtype=bool)
+    largest = q[mask].max()
+    return float(min(largest * (q <= largest).sum(), mask.sum()))
 
 
 def _check_size(size: Any, most: int | None, name: str = "rule") -> int:

@@ -28,6 +28,7 @@ from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.dataset import rename_columns
 from featly.study.evaluate import fit_to_all_rows, sizes_for
+from featly.study.plan import default_learner
 from featly.study.splits import Holdout, Subsampling, as_splitter
 from featly.table.frames import is_frame, open_table, take_columns
 from featly.table.schema import Schema
@@ -90,7 +91,8 @@ def report(
         A number is that many random splits of 90% to train and 10% to test; None takes the advised
         ones, at most 50.
     learner : str or None, default=None
-        The learner on the selected columns; None takes the advised one, or "linear-svm".
+        The learner on the selected columns; None takes the advised one, or
+        "linear-svm"; for what ranks by neighbours "linear-or-neighbours".
     metric : str, default="bcr"
         "bcr", "auc", "accuracy", "error", "sensitivity", "specificity", "ppv", "npv", "f1" or
         "pr_auc".
@@ -168,7 +170,7 @@ def report(
         data,
         plan.splits,
         sizes=_resolve_sizes(sizes, rule, data.n_features),
-        learner=learner or "linear-svm",
+        learner=learner or default_learner(plan.methods.values()),
         metric=metric,
         fill=plan.fill,
         resample=resample,

@@ -23,7 +23,7 @@ from featly.basics.params import OneOf, Whole, check_value
 from featly.basics.progress import TimedProgress, timed_progress_bar
 from featly.basics.typing import AnyArray
 from featly.measures.nested_rates import FEWEST_ROWS, count_units
-from featly.measures.sizes import SIZE_RULES
+from featly.measures.sizes import SCORE_RULES, SIZE_RULES
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Sizes, sizes_for
 from featly.study.nested_estimate import Candidate
@@ -184,7 +184,7 @@ def check_classes(dataset: Dataset) -> None:
 
 
 def _check_rule(rule: Any) -> None:
-    rules = [name for name in SIZE_RULES if name not in ("largest-gap", "two-variances")]
+    rules = [name for name in SIZE_RULES if name not in SCORE_RULES]
     check_value("rule", rule, Whole(at_least=1), OneOf(*rules))
 
 

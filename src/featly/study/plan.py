@@ -2,7 +2,7 @@
 
 import platform
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -393,6 +393,23 @@ def settle_balanced(balanced: bool | str, metric: str) -> bool:
         return metric not in FREQUENCY_METRICS
     check_value("balanced", balanced, FLAG, OneOf("auto"))
     return bool(balanced)
+
+
+def default_learner(methods: Iterable[Any]) -> str:
+    """Return the name of the learner that judges methods where the user names none.
+
+    Parameters
+    ----------
+    methods : iterable of str, method or None
+        What ranks by neighbours is also judged by neighbours, and what it is compared with, too.
+    """
+    classes = [
+        method_class(method) if isinstance(method, str) else method
+        for method in methods
+        if method not in (None, "none")
+    ]
+    by_neighbours = any(getattr(method, "_by_neighbours", False) for method in classes)
+    return "linear-or-neighbours" if by_neighbours else "linear-svm"
 
 
 def require_scores(metric: str, name: str, learner: Any) -> None:

@@ -17,7 +17,8 @@ from featly.datasets import make_cohort, make_problem
 from featly.learners import LEARNERS
 from featly.measures.sizes import SIZE_RULES
 from featly.registry import METHODS, method_class
-from featly.study import KFold, Study, Subsampling, advise
+from featly.study import Dataset, KFold, Study, Subsampling, advise
+from featly.study.advise.advice import advise_on_training_rows
 from featly.study.advise.facts import MOST_COLUMNS, MOST_ROWS, Facts
 from featly.study.advise.rules import RULES, first_rule, is_applicable, protocol_for
 
@@ -135,11 +136,54 @@ def test_a_rule_fires_on_its_table_and_not_on_the_opposite(name):
     fires, opposite, instead = CASES[name]
     for make, expected in ((fires, name), (opposite, instead)):
         X, y, schema = make()
-        advice = advise(X, y, schema=schema)
+        advice = advise(X, y, schema=schema, training_rows_only=True)
         assert advice.rule == expected
         rule = next(rule for rule in RULES if rule.name == expected)
         assert (advice.method, advice.learner) == (rule.method, rule.learner)
         assert advice.reasons[0].source == rule.source
+
+
+# ---- labels of rows that are tested --------------------------------------------------------------
+MEASURED_WITH_LABELS = {"best_fisher_ratio", "neighbour_error", "linear_error"}
+
+
+def choices(advice):
+    """Return the advice without warnings, and without facts that no rule used."""
+    document = advice.document()
+    facts = {k: v for k, v in document.pop("facts").items() if k not in MEASURED_WITH_LABELS}
+    del document["warnings"]
+    return document | facts
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_choice_rests_on_the_label_of_a_row(name):
+    X, y, schema = CASES[name][0]()
+    advice = advise(X, y, schema=schema)
+    assert not next(rule for rule in RULES if rule.name == advice.rule).reads_labels
+    shuffled = np.random.default_rng(0).permutation(y)
+    assert choices(advise(X, shuffled, schema=schema)) == choices(advice)
+
+
+def test_zeros_are_counted_without_a_look_at_labels():
+    rng = np.random.default_rng(0)
+    X = (rng.random((1200, 1300)) < 0.1).astype(float)
+    y = np.repeat([0, 1], 600)
+    assert choices(advise(X, rng.permutation(y))) == choices(advise(X, y))
+
+
+def test_with_an_official_split_test_rows_are_not_looked_at():
+    X, y = curved_table()
+    official = np.where(np.arange(len(y)) % 3 == 0, "test", "train")
+    relabelled = np.where(official == "test", 1 - y, y)
+    relabelled[0] = relabelled[3] = relabelled[6] = 1
+    one, other = (
+        advise_on_training_rows(Dataset.of(X, labels, official=official), 0)
+        for labels in (y, relabelled)
+    )
+    assert one.rule == "columns that tell only together"  # training rows may be looked at
+    assert one.document() == other.document()
+    whole = advise_on_training_rows(Dataset.of(X, y), 0)
+    assert whole.rule == "nothing special"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -156,7 +200,7 @@ def test_the_reason_has_the_facts_of_this_table():
     X, y = mixed_table(100, 4, 3)
     assert "4 columns of numbers and 3 of categories" in advise(X, y).reasons[0].text
     X, y = curved_table()
-    advice = advise(X, y)
+    advice = advise(X, y, training_rows_only=True)
     assert f"{advice.facts.neighbour_error:.0%}" in advice.reasons[0].text
     assert f"{advice.facts.linear_error:.0%}" in advice.reasons[0].text
     assert advice.facts.neighbour_error + 0.05 <= advice.facts.linear_error
@@ -164,12 +208,14 @@ def test_the_reason_has_the_facts_of_this_table():
 
 def test_alternatives_that_do_not_take_the_table_are_left_out():
     two, many = curved_table(), numbers(90, 7, n_classes=3)
-    assert [c.method for c in advise(*two).alternatives] == ["svm-rfe", "forest", "multisurf"]
-    assert advise(*two).alternatives[0].parameters == {"kernel": "rbf"}
+    advice = advise(*two, training_rows_only=True)
+    assert [c.method for c in advice.alternatives] == ["svm-rfe", "forest", "multisurf"]
+    assert advice.alternatives[0].parameters == {"kernel": "rbf"}
     X = two[0][:, :2]
     third = np.digitize((X**2).sum(axis=1), [0.8, 2.2])  # three rings
-    assert advise(X, third).rule == "columns that tell only together"
-    assert [c.method for c in advise(X, third).alternatives] == ["forest", "multisurf"]
+    advice = advise(X, third, training_rows_only=True)
+    assert advice.rule == "columns that tell only together"
+    assert [c.method for c in advice.alternatives] == ["forest", "multisurf"]
     assert [c.method for c in advise(*many).alternatives] == ["pairwise", "relieff", "jmi"]
 
 
@@ -292,7 +338,7 @@ def test_splits_sizes_and_rule(parts, splits, sizes, rule):
     ],
 )
 def test_thresholds(parts, rule):
-    assert first_rule(facts(**parts)).name == rule
+    assert first_rule(facts(**parts), training_rows_only=True).name == rule
 
 
 def test_a_study_compares_the_method_its_alternatives_and_none():
@@ -304,7 +350,7 @@ def test_a_study_compares_the_method_its_alternatives_and_none():
     assert study.splits == advice.splits
     assert list(study.learners) == ["clinical-svm"]
     assert study.sizes == "all"
-    advice = advise(*curved_table())
+    advice = advise(*curved_table(), training_rows_only=True)
     assert advice.study(*curved_table()).methods["svm-rfe"].kernel == "rbf"
 
 
@@ -424,7 +470,7 @@ def test_advised_methods_take_the_table(table):
     assert len(advice.alternatives) + 1 >= 2
     json.dumps(advice.document())
     assert advice.method in str(advice)
-    assert first_rule(advice.facts).name == advice.rule
+    assert first_rule(advice.facts, training_rows_only=False).name == advice.rule
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -529,8 +575,9 @@ def test_an_identifier_does_not_hide_joint_effects():
     X, y = curved_table()
     frame = pl.DataFrame(X, schema=list("abcdef"))
     named = frame.with_columns(who=pl.Series([f"P{k}" for k in range(len(y))]))
-    assert advise(named, y).rule == advise(frame, y).rule == "columns that tell only together"
-    assert advise(named, y).facts.linear_error == advise(frame, y).facts.linear_error
+    advice, of_named = (advise(X, y, training_rows_only=True) for X in (frame, named))
+    assert of_named.rule == advice.rule == "columns that tell only together"
+    assert of_named.facts.linear_error == advice.facts.linear_error
 
 
 def test_columns_that_separate_the_classes_are_warnings():
@@ -603,9 +650,9 @@ def test_the_advice_as_text():
 
 def test_parity_is_nonlinear():
     problem = make_problem("parity3+3", random_state=0)
-    advice = advise(problem.X, problem.y)
+    advice = advise(problem.X, problem.y, training_rows_only=True)
     assert advice.rule == "columns that tell only together"
-    assert advice.learner == "heom-5-nn"
+    assert advice.learner == "linear-or-neighbours"
 
 
 def test_advice_takes_two_seconds_at_most():

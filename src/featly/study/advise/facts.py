@@ -137,7 +137,16 @@ def describe_table(
         )
     prior = () if data.schema is None else data.schema.prior
     repeats = [str(leak.message).removeprefix("dataset 'X': ") for leak in leaks]
-    rows, codes = _sample_table(data, random_state)
+    rows, codes = _sample_table(
+        data, draw_stratified(data.codes, MOST_ROWS, np.random.default_rng(random_state))
+    )
+    if data.n_rows > MOST_ROWS:  # rules go by zeros, and not by labels: neither does this draw
+        drawn = np.random.default_rng([random_state, 1]).choice(
+            data.n_rows, MOST_ROWS, replace=False
+        )
+        zeros = _zeros(_sample_table(data, np.sort(drawn))[0])
+    else:
+        zeros = _zeros(rows)
     # without identifiers, which make all rows equally far from each other
     informative = rows.take_columns(rows.has_repeats) if rows.has_repeats.any() else rows
     table_complexity = complexity(
@@ -159,7 +168,7 @@ def describe_table(
         categorical=int((data.kinds == CATEGORICAL).sum()),
         columns_with_gaps=len(data.columns_with_missing),
         sparse=scipy.sparse.issparse(data.X),
-        zeros=_zeros(rows),
+        zeros=zeros,
         # a prior that is the same for all columns favours none
         prior=len(prior) > 0 and not _is_uniform_prior(prior, data.n_features),
         costs=data.schema is not None and bool(data.schema.costs) and not data.schema.trade_off,
@@ -184,9 +193,8 @@ def describe_table(
     return facts, messages
 
 
-def _sample_table(data: Dataset, random_state: int) -> tuple[Rows, IntArray]:
-    """Return some rows and columns of a table, or all of a small one."""
-    chosen = draw_stratified(data.codes, MOST_ROWS, np.random.default_rng(random_state))
+def _sample_table(data: Dataset, chosen: IntArray) -> tuple[Rows, IntArray]:
+    """Return the chosen rows, and some columns of a table or all of a narrow one."""
     columns = _sample_columns(data.kinds)
     if scipy.sparse.issparse(data.X):
         part = data.X[chosen][:, columns].toarray()

@@ -68,6 +68,9 @@ class Rule:
     alternatives : tuple of Choice
         Those that cannot rank the table are left out.
     learner_reason : Reason
+    reads_labels : bool
+        Whether the condition rests on more of the labels than the counts of classes. Such a rule
+        is left out where the advice may be judged on the rows that it is for.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Rule:
     learner_reason: Reason
     alternatives: tuple[Choice, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    reads_labels: bool = False
 
 
 # ---- sources and learners ------------------------------------------------------------------------
@@ -94,9 +98,10 @@ CLINICAL = Reason(
     "forest is level with it, naive Bayes and neighbours are 2 to 3 points below",
     "our study heterogeneous-learners, A14",
 )
-NEIGHBOURS = Reason(
-    "neighbours see what columns say together, which no linear machine does",
-    f"{BOOK}, 3.5.2",
+EITHER = Reason(
+    "ReliefF ranks by neighbours, which see what columns say together; so the list is judged by "
+    "neighbours or a straight boundary, whichever is better inside each training part",
+    f"our guide to learners; {BOOK}, 3.5.2",
 )
 TREE = Reason(
     "C4.5 learns half a million rows in a second",
@@ -184,8 +189,8 @@ RULES = (
         ),
         source="our guide to priors",
         method="relieff",
-        learner="clinical-svm",
-        learner_reason=CLINICAL,
+        learner="clinical-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(JOINT, Choice("svm-rfe", "the favoured columns should act within a machine")),
     ),
     Rule(
@@ -199,8 +204,9 @@ RULES = (
         source=f"{BOOK}, 3.5.1 and table 3.14; our study book-chapter-3, D22, where the Gaussian "
         "SVM-RFE is level",
         method="relieff",
-        learner="heom-5-nn",
-        learner_reason=NEIGHBOURS,
+        reads_labels=True,
+        learner="linear-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(
             Choice("svm-rfe", "there are two classes and you can wait: the Gaussian kernel takes "
                    "some seven times as long (our study book-chapter-3, D20)", {"kernel": "rbf"}),
@@ -230,8 +236,8 @@ RULES = (
         ),
         source=f"{BOOK}, tables 3.7 and 3.12; our study book-chapter-3, D12",
         method="relieff",
-        learner="clinical-svm",
-        learner_reason=CLINICAL,
+        learner="clinical-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(FOREST, JOINT, SUBSET),
     ),
     Rule(
@@ -311,8 +317,8 @@ RULES = (
         ),
         source=f"our study microarray, E6, and {BOOK}, 3.5.1",
         method="relieff",
-        learner="linear-svm",
-        learner_reason=LINEAR,
+        learner="linear-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(STABLE, MACHINE, SUBSET),
     ),
     Rule(
@@ -325,16 +331,20 @@ RULES = (
         ),
         source=f"{BOOK}, 3.5.1 and table 3.12; our study book-chapter-3, D21: 79, the next has 62",
         method="relieff",
-        learner="linear-svm",
-        learner_reason=LINEAR,
+        learner="linear-or-neighbours",
+        learner_reason=EITHER,
         alternatives=(FOREST, JOINT, SUBSET),
     ),
 )  # fmt: skip
 
 
-def first_rule(facts: Facts) -> Rule:
-    """Return the first rule that holds."""
-    return next(rule for rule in RULES if rule.holds(facts))
+def first_rule(facts: Facts, *, training_rows_only: bool) -> Rule:
+    """Return the first rule that holds, of all or of those that read no labels."""
+    return next(
+        rule
+        for rule in RULES
+        if (training_rows_only or not rule.reads_labels) and rule.holds(facts)
+    )
 
 
 def is_applicable(
