@@ -18,6 +18,8 @@ from featly.basics.params import Threads, check_value
 
 __all__ = ["n_threads", "run_blocks", "single_threaded_blas", "split"]
 
+N_JOBS = Threads()
+
 POOL = "featly-blocks"  # the names of its threads begin with this
 
 Item = TypeVar("Item")
@@ -32,7 +34,7 @@ def n_threads(n_jobs: int | None = None) -> int:
     """
     import joblib
 
-    check_value("n_jobs", n_jobs, Threads(), optional=True)
+    check_value("n_jobs", n_jobs, N_JOBS, optional=True)
     if n_jobs is None:
         if joblib.parallel.mp.parent_process() is not None:
             return 1
