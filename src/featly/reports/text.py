@@ -127,8 +127,8 @@ def _describe_inference(facts: dict[str, Any]) -> list[str]:
         mode = (
             f"five times (thorough mode; {protocol['folds']} x {protocol['repeats']} folds)"
             if protocol["thorough"]
-            else "once (quick mode; --thorough draws them five times, which makes the interval "
-            "narrower and less dependent on the seed)"
+            else "once (quick mode; --thorough, in Python thorough=True, draws them five times, "
+            "which makes the interval narrower and less dependent on the seed)"
         )
         paragraphs.append(
             f"The estimate, its interval and the comparisons come from nested cross-validation: "
