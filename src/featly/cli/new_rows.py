@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError, ParameterError
+from featly.basics.errors import DataError, ParameterError, Words
 from featly.reports.inference import FOLDS, QUICK_REPEATS, THOROUGH_REPEATS, judged_rows
 from featly.reports.inference import compared_metric as metric_of_comparisons
 from featly.study import Nested, NestedEstimate, Predictability, Study, nested, predictability
@@ -151,7 +151,7 @@ def estimate_new_rows(
     try:
         check_classes(data)
     except DataError as problem:
-        return NewRows(metric, refusal=str(problem))
+        return NewRows(metric, refusal=problem.say(Words()))
     n_units = data.n_rows if data.row_groups is None else len(np.unique(data.row_groups))
     result = nested(
         study.methods,
@@ -165,7 +165,7 @@ def estimate_new_rows(
     try:
         estimates = list(figures.estimates())
     except ParameterError as problem:  # such as an area of three classes
-        return NewRows(metric, refusal=str(problem))
+        return NewRows(metric, refusal=problem.say(Words()))
     if null:
         for method, learner, _ in estimates:
             options = shared | {"learner": {learner: study.learners[learner]}}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.errors import DataError
+from featly.basics.errors import DataError, Words
 from featly.measures.shuffle_test import MOST_SHUFFLES
 from featly.study import (
     Dataset,
@@ -165,11 +165,11 @@ def infer(
         cuts = THOROUGH_CUTS if thorough else QUICK_CUTS
         halves, halves_refusal = half_stability(only_main, data, splits=cuts, **shared), ""
     except DataError as problem:
-        halves, halves_refusal = None, str(problem)
+        halves, halves_refusal = None, problem.say(Words())
     try:
         check_classes(data)
     except DataError as problem:
-        return Inference(metric, thorough, None, None, halves, str(problem), halves_refusal)
+        return Inference(metric, thorough, None, None, halves, problem.say(Words()), halves_refusal)
     n_units = data.n_rows if data.row_groups is None else len(np.unique(data.row_groups))
     result = nested(
         {name: study.methods[name] for name in compared},
