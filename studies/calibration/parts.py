@@ -31,7 +31,8 @@ FIXED_SIZE = 8  # of intervals and tests without a choice of the size
 QUESTIONS = {
     "predicts": r"predict",
     "all columns": r"all columns",
-    "same columns": r"same columns|few rows",
+    "same columns": r"same columns",
+    "few rows": r"few rows",
     "chance": r"chance",
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from featly.study import Results, Study, Subsampling
+from featly.study import Results, Study, Subsampling, nested
 from tests.cli.reading import cells
 
 FEW = ("--splits", "12", "--sizes", "1,2,5")
@@ -18,9 +18,9 @@ def test_evaluate_prints_what_a_study_finds(featly, csv, frame):
     head, *rows = cells(out)
     expected = (
         Study(["svm-rfe", "none"], (frame.drop("ill"), frame["ill"]), Subsampling(12),
-              sizes=[1, 2, 5]).run().summary()
+              sizes=[1, 2, 5]).run().summary(rule="best")
     )  # fmt: skip
-    assert head == expected.columns
+    assert head == [*expected.columns, "size_new", "new_rows", "lower_new", "upper_new"]
     assert [row[head.index("method")] for row in rows] == ["svm-rfe", "none"]
     assert [float(row[head.index("bcr")]) for row in rows] == expected["bcr"].to_list()
     assert [row[head.index("size")] for row in rows] == [str(s) for s in expected["size"]]
@@ -28,6 +28,14 @@ def test_evaluate_prints_what_a_study_finds(featly, csv, frame):
         "judged by linear-svm with classes of equal weight on Subsampling(12, test_size=0.1)" in err
     )
     assert "svm-rfe - none" in err
+    data = frame.drop("ill"), frame["ill"]
+    result = nested(["svm-rfe", "none"], data, sizes=[1, 2, 5], repeats=1, n_jobs=1)
+    for row, method in zip(rows, ("svm-rfe", "none"), strict=True):
+        estimate = result.estimate(method=method)
+        figures = [row[head.index(name)] for name in ("new_rows", "lower_new", "upper_new")]
+        assert [float(cell) for cell in figures] == [estimate.value, estimate.lower, estimate.upper]
+        assert row[head.index("size_new")] == str(estimate.size)
+    assert "10 folds, drawn once (quick mode)" in err
 
 
 def test_without_methods_those_that_take_the_table_are_judged(featly, csv, numbers):
@@ -38,16 +46,47 @@ def test_without_methods_those_that_take_the_table_are_judged(featly, csv, numbe
 
 
 def test_evaluate_as_json_has_everything(featly, numbers):
-    code, out, _ = featly("evaluate", numbers, "-t", "ill", *FEW, "--json", "--null", "3", "-q")
+    code, out, _ = featly("evaluate", numbers, "-t", "ill", *FEW, "--json", "--null", "19", "-q")
     assert code == 0
     document = json.loads(out)
     assert document["metric"] == "bcr"
     assert not document["biased"]
     assert {row["size"] for row in document["curves"] if row["method"] == "f-test"} == {1, 2}
-    assert {row["method"] for row in document["null"]} == {"f-test", "svm-rfe", "none"}
-    assert all(row["n_null"] == 3 for row in document["null"])
-    assert document["pairs"][0]["method_a"] == "f-test"
+    new_rows = document["new_rows"]
+    methods = ["f-test", "svm-rfe", "none"]
+    assert [row["method"] for row in new_rows["estimates"]] == methods
+    assert [row["method"] for row in new_rows["tests"]] == methods
+    assert all(0 < row["drawn"] <= 19 for row in new_rows["tests"])
+    assert [row["second"] for row in new_rows["comparisons"]] == methods[1:]
+    assert "pairs" not in document  # of splits that share rows
     assert "hash" in document["about"]["datasets"]["numbers"]
+
+
+def test_thorough_draws_the_folds_five_times(featly, numbers):
+    options = ("-m", "f-test", "--sizes", "1", "--splits", "2", "--thorough")
+    code, _, err = featly("evaluate", numbers, "-t", "ill", *options)
+    assert code == 0
+    assert "10 folds, drawn 5 times" in err
+
+
+def test_shuffles_say_whether_the_columns_predict(featly, numbers, mistake):
+    options = ("-m", "f-test", "--sizes", "1", "--splits", "2")
+    code, _, err = featly("evaluate", numbers, "-t", "ill", *options, "--null", "19")
+    assert code == 0
+    assert "f-test: With shuffled outcomes the same recipe does as well in" in err
+    message = mistake("evaluate", numbers, "-t", "ill", *options, "--null", "3")
+    assert "--null 3: give at least 19" in message
+
+
+def test_a_class_of_three_rows_is_named_and_has_no_figure(featly, tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rare.csv"
+    few = np.arange(60) < 3
+    pl.DataFrame({"a": rng.normal(size=60), "ill": np.where(few, "yes", "no")}).write_csv(path)
+    code, out, err = featly("evaluate", path, "-t", "ill", "-m", "f-test", "--splits", "3")
+    assert code == 0
+    assert "no figure for new rows: class 'yes' has 3 rows" in err
+    assert "new_rows" not in cells(out)[0]
 
 
 def test_auc_and_bcr_stand_side_by_side(featly, numbers):
@@ -67,6 +106,7 @@ def test_metrics_of_probabilities(featly, numbers, tmp_path):
     assert "classes of equal weight" not in err  # probabilities are of the table as it is
     head, *_ = cells(out)
     assert "brier" in head
+    assert "no figure for new rows: brier has no interval" in err
     assert cells(featly("study", "show", folder)[1])[0] == head  # the metric of the plan
     code, out, _ = featly("study", "show", folder, "--metric", "log_loss")
     assert code == 0
@@ -120,6 +160,7 @@ def test_selection_outside_is_labelled_as_biased(featly, numbers):
     code, out, err = featly("evaluate", numbers, "-t", "ill", *FEW, "--select-outside")
     assert code == 0
     assert "BIASED: columns were selected on all rows" in err
+    assert "no figure for new rows: columns were selected on all rows" in err
     head, *rows = cells(out)
     assert {row[head.index("biased")] for row in rows} == {"True"}
 
@@ -237,7 +278,7 @@ def test_a_plan_is_run_and_shown(featly, numbers, tmp_path):
         (("--protocol", "leave-one-out", "--splits", "3"), "--splits is not for --protocol"),
         (("--protocol", "bootstrap", "--test-size", "0.2"), "--test-size is not for --protocol"),
         (("--row-groups", "patien"), "--row-groups 'patien' is no column"),
-        (("--test-size", "1.5"), "--test-size 1.5"),
+        (("--test-size", "1.5"), "--test-size 1.5: give a number above 0"),
         (("--resample", "RandomUnderSample"), "did you mean 'RandomUnderSampler'?"),
     ],
 )

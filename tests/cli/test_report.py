@@ -8,19 +8,20 @@ import pytest
 
 from tests.reports.reading import Page
 
-FEW = ("--splits", "3", "--sizes", "1,2", "--quiet")
+FEW = ("--splits", "3", "--sizes", "1,2", "--null", "19", "--quiet")
 
 
 def test_a_page_from_a_file(featly, csv, tmp_path):
     page, ranking, figures = (tmp_path / name for name in ("r.html", "ranking.csv", "figures"))
     code, out, err = featly(
         "report", csv, "--target", "ill", "-o", page, "-m", "univariate-test,jmi", "--splits", "3",
-        "--sizes", "1,2", "--ranking", ranking, "--figures", figures, "--ordinal", "stage=I,II,III",
+        "--sizes", "1,2", "--null", "19", "--ranking", ranking, "--figures", figures,
+        "--ordinal", "stage=I,II,III",
     )  # fmt: skip
     assert code == 0
     assert out == ""
     assert f"the report is in {page}" in err
-    assert "On rows that the selection never saw" in err
+    assert "On new rows like these the whole recipe, choice of columns included," in err
     parsed = Page(page.read_text("utf-8"))
     assert "What tells of ill in study.csv" in parsed.text
     assert f"featly report {csv} --target ill" in parsed.text
@@ -69,9 +70,8 @@ def test_a_stopped_report_goes_on(featly, numbers, tmp_path):
     first_report, second_report = (
         json.loads((tmp_path / f"{n}.json").read_text("utf-8")) for n in "ab"
     )
-    assert (
-        first_report["comparison"] == second_report["comparison"]
-    )  # seconds, too: nothing was fitted anew
+    # seconds, too: no split was fitted anew
+    assert first_report["comparison"] == second_report["comparison"]
 
 
 def test_a_split_column_and_groups(featly, frame, tmp_path):
@@ -81,7 +81,7 @@ def test_a_split_column_and_groups(featly, frame, tmp_path):
         pl.Series("who", np.arange(60) // 2),
     ).write_csv(path)
     code, out, _ = featly("report", path, "-t", "ill", "--split-column", "part", "--drop", "who",
-                          "-m", "jmi", "--sizes", "1,2", "-q", "-o", "-",
+                          "-m", "jmi", "--sizes", "1,2", "--null", "19", "-q", "-o", "-",
                           "--format", "json")  # fmt: skip
     assert code == 0
     assert json.loads(out)["protocol"]["splitter"] == "Holdout"
@@ -121,6 +121,7 @@ def test_missing_values_are_filled_for_a_method_that_needs_it(featly, frame, tmp
         (("--rule", "luck"), "--rule 'luck'"),
         (("--protocol", "luck"), "--protocol 'luck'"),
         (("--metric", "area"), "there is no metric 'area'"),
+        (("--metric", "ppv"), "--metric ppv: give 'bcr'"),
     ],
 )
 def test_mistakes_cost_a_line(mistake, csv, options, message, monkeypatch, tmp_path):

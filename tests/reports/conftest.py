@@ -15,8 +15,9 @@ def cohort():
 def cohort_report(cohort):
     """A report of mixed columns with missing values: two methods, and no selection."""
     return featly.report(
-        cohort, methods=["univariate-test", "jmi"], splits=5, rule=6, sizes=[1, 6, 20], n_shown=15
-    )
+        cohort, methods=["univariate-test", "jmi"], splits=5, rule=6, sizes=[1, 6, 20], n_shown=15,
+        null=19,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -11,23 +11,49 @@ from sklearn.feature_selection import SelectKBest
 import featly
 from featly import DataError, LeakWarning, ParameterError, Schema, SchemaWarning
 from featly.plots.table_columns import read_columns
+from featly.reports import answers as page_answers
 from featly.reports import signature
-from featly.reports import text as words
 from featly.reports.columns import column_facts, number
-from featly.study import KFold, Subsampling
+from featly.study import KFold, Subsampling, half_stability, nested, predictability
+from tests.reports.quick import quick_report
 
 
-def test_figures_are_those_of_the_study(cohort_report):
-    row = cohort_report.results.summary("bcr", rule=6).filter(pl.col("method") == "univariate-test")
+def test_figures_are_those_of_nested_folds(cohort_report, cohort):
+    study = cohort_report._evidence.study
+    result = nested(study.methods, study.datasets["data"], repeats=1, rule=6, sizes=[1, 6, 20],
+                    learner=study.learners, balanced=False, n_jobs=1)  # fmt: skip
+    estimate = result.estimate(method="univariate-test")
     headline = cohort_report.facts["headline"]
-    assert headline["size"] == row["size"][0] == 6 == len(cohort_report.signature)
-    assert headline["value"] == row["bcr"][0]
-    assert (headline["lower"], headline["upper"]) == (row["lower"][0], row["upper"][0])
+    assert headline["size"] == estimate.size == 6 == len(cohort_report.signature)
+    assert headline["value"] == estimate.value
+    assert (headline["lower"], headline["upper"]) == (estimate.lower, estimate.upper)
+    assert str(estimate) in cohort_report.facts["summary"]
     assert headline["chance"] == 0.5
     assert headline["n_splits"] == 5
-    methods = [row["method"] for row in cohort_report.facts["comparison"]["rows"]]
-    assert methods == ["univariate-test", "jmi", "none"]
-    assert len(cohort_report.facts["comparison"]["pairs"]) == 3
+    rows = {row["method"]: row for row in cohort_report.facts["comparison"]["rows"]}
+    assert list(rows) == ["univariate-test", "jmi", "none"]
+    assert rows["jmi"]["value"] == result.estimate(method="jmi").value
+    assert rows["none"]["size"] == 51
+    pairs = cohort_report.facts["comparison"]["pairs"]
+    assert [(row["method_a"], row["method_b"]) for row in pairs] == [
+        ("univariate-test", "jmi"),
+        ("univariate-test", "none"),
+    ]
+    assert cohort_report.facts["protocol"]["repeats"] == 1
+    assert "drawn once (quick mode" in cohort_report.html()
+
+
+def test_the_test_and_the_halves_are_those_of_the_main_method(cohort_report):
+    study, headline = cohort_report._evidence.study, cohort_report.facts["headline"]
+    data, method = study.datasets["data"], {"m": study.methods["univariate-test"]}
+    shared = {"sizes": [1, 6, 20], "n_jobs": 1}
+    test = predictability(method, data, learner=study.learners, balanced=False, most=19, **shared)
+    assert headline["test"]["p_value"] == test.p_value
+    assert headline["test"]["sentence"] == str(test)
+    value, null = half_stability(method, data, splits=10, **shared).at("m", 6)
+    assert (headline["halves"], headline["halves_null"]) == (value, null)
+    row = next(row for row in cohort_report.facts["halves"] if row["size"] == 6)
+    assert (row["stability"], row["null"]) == (value, null)
 
 
 def test_the_signature_is_made_from_all_rows(cohort_report, cohort):
@@ -64,7 +90,7 @@ def test_alternatives_say_the_same():
     x = rng.normal(size=80) + 2 * y
     noise = rng.normal(size=(80, 5))
     X = np.column_stack([x, np.exp(x), -x + 0.1 * rng.normal(size=80), noise])
-    report = featly.report(X, y, methods=["f-test"], splits=3, sizes=[1], rule=1)
+    report = quick_report(X, y, methods=["f-test"], splits=3, sizes=[1], rule=1)
     (row,) = [row for row in report.facts["features"] if row["selected"]]
     assert {other["name"] for other in row["alternatives"]} == {"x0", "x1", "x2"} - {row["name"]}
     assert all(other["association"] > 0.9 for other in row["alternatives"])
@@ -79,7 +105,7 @@ def test_alternatives_of_large_tables_are_the_same(monkeypatch):
     X = np.hstack([x, copies, rng.normal(size=(60, 9))])
 
     def alternatives_of(table, method="f-test"):
-        report = featly.report(table, y, methods=[method], splits=3, sizes=[4], rule=4)
+        report = quick_report(table, y, methods=[method], splits=3, sizes=[4], rule=4)
         return [row["alternatives"] for row in report.facts["features"] if row["selected"]]
 
     expected = alternatives_of(X)
@@ -98,19 +124,25 @@ def test_alternatives_of_large_tables_are_the_same(monkeypatch):
     assert all(row == [] for row in alternatives_of(pl.DataFrame(mixed), "univariate-test"))
 
 
-def test_the_size_is_judged_on_splits_that_did_not_choose_it():
+def test_the_size_is_that_of_the_rule_on_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 40)), np.arange(60) % 2
     X[:, 0] += y
-    report = featly.report(X, y, methods=["f-test"], splits=8, rule="best")
-    curve = report.results.curve("bcr", method="f-test")
-    left_out_values = []
-    for k in range(8):
-        other_means = np.delete(curve.values, k, axis=0).mean(axis=0)
-        best = np.flatnonzero(other_means >= other_means.max() - 1e-12)[0]
-        left_out_values.append(curve.values[k, best])
-    assert report.facts["headline"]["nested"] == pytest.approx(np.mean(left_out_values))
-    assert f"the figure is {words.rate(np.mean(left_out_values))}" in report.html()
+    for rule in (None, "one-standard-error"):
+        report = quick_report(X, y, methods=["f-test"], splits=3, rule=rule)
+        result = nested(["f-test", "none"], (X, y), repeats=1, rule=rule or "best")
+        assert len(report.signature) == result.estimate(method="f-test").size
+        assert report.facts["protocol"]["rule"] == (rule or "best")
+
+
+def test_thorough_mode_draws_the_folds_five_times():
+    X, y = make_table(40, 4)
+    report = quick_report(X, y, methods=["f-test"], splits=2, sizes=[1, 2], thorough=True)
+    estimate = nested(["f-test", "none"], (X, y), sizes=[1, 2]).estimate(method="f-test")
+    assert report.facts["headline"]["value"] == estimate.value
+    assert report.facts["protocol"]["repeats"] == 5
+    assert "five times (thorough mode" in report.html()
+    assert "thorough=True," in report.facts["python"]
 
 
 # ---- any table -----------------------------------------------------------------------------------
@@ -126,7 +158,7 @@ def make_table(n=40, p=6, n_classes=2):
 def test_many_classes(n_classes):
     X, y = make_table(120, 8, n_classes)
     ranker = featly.PairwiseRanker(featly.FTest())
-    report = featly.report(X, y, methods={"pairs": ranker}, splits=2, sizes=[2], rule=2)
+    report = quick_report(X, y, methods={"pairs": ranker}, splits=2, sizes=[2], rule=2)
     assert report.signature[0] == "x0"
     assert "pairs" in {figure.name for figure in report.figures}
     assert report.facts["headline"]["chance"] == pytest.approx(1 / n_classes)
@@ -136,7 +168,7 @@ def test_many_classes(n_classes):
 def test_sparse_tables_have_the_names_they_are_given():
     X, y = make_table()
     names = [f"word {k}" for k in range(6)]
-    report = featly.report(
+    report = quick_report(
         scipy.sparse.csr_array(X), y, methods=["f-test"], splits=3, names=names, rule=2,
         sizes=[2],
     )  # fmt: skip
@@ -148,29 +180,27 @@ def test_sparse_tables_have_the_names_they_are_given():
 
 def test_columns_that_a_selector_left_out_are_no_filler():
     X, y = make_table()
-    report = featly.report(X, y, methods=["cfs"], splits=2)
+    report = quick_report(X, y, methods=["cfs"], splits=2)
     assert 0 < len(report.signature) < 6
     assert report.facts["filler"] == 0
     assert words.evidence_sentence(report.facts) == ""
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(40, 6))
-    report = featly.report(noise, np.arange(40) % 2, methods=["cfs"], splits=2)
+    report = quick_report(noise, np.arange(40) % 2, methods=["cfs"], splits=2)
     assert report.facts["filler"] == len(report.signature) == 1
 
 
 def test_figures_by_what_there_is_to_draw():
     X, y = make_table()
-    report = featly.report(X, y, methods=["svm-rfe"], splits=2, sizes=[2], rule=2)
+    report = quick_report(X, y, methods=["svm-rfe"], splits=2, sizes=[2], rule=2)
     drawn = {figure.name: figure.svg.decode() for figure in report.figures}
-    assert set(drawn) == {"performance", "stability", "frequencies", "ranking", "path", "scatter"}
+    assert set(drawn) == {"performance", "halves", "frequencies", "ranking", "path", "scatter"}
     assert "not selected" in drawn["ranking"]  # two of six are the signature
     assert report._evidence.fitted_main.get_support().sum() == 2
-    once = featly.report(X, y, methods=["f-test"], splits=1, sizes=[2], rule=2)
-    assert {figure.name for figure in once.figures} == set(drawn) - {"stability", "path"}
+    once = quick_report(X, y, methods=["f-test"], splits=1, sizes=[2], rule=2)
+    assert {figure.name for figure in once.figures} == set(drawn) - {"path"}
     names = [f"gene {k}" for k in range(6)]
-    named_report = featly.report(
-        X, y, methods=["svm-rfe"], splits=2, names=names, sizes=[2], rule=2
-    )
+    named_report = quick_report(X, y, methods=["svm-rfe"], splits=2, names=names, sizes=[2], rule=2)
     assert all("gene 0" in figure.svg.decode() for figure in named_report.figures[2:])
 
 
@@ -180,7 +210,7 @@ def test_pandas_and_pyarrow():
     frame = pandas.DataFrame(X, columns=list("abcdef")).assign(
         stage=pandas.Categorical(np.array(["I", "II"])[y], ordered=True), ill=y
     )
-    report = featly.report(frame, "ill", methods=["univariate-test"], splits=3, sizes=[2], rule=2)
+    report = quick_report(frame, "ill", methods=["univariate-test"], splits=3, sizes=[2], rule=2)
     assert set(report.signature) == {"a", "stage"}
     stage = next(row for row in report.facts["features"] if row["name"] == "stage")
     assert [cell["level"] for cell in stage["classes"][0]["levels"]] == ["I", "II"]
@@ -189,12 +219,12 @@ def test_pandas_and_pyarrow():
 
 def test_methods_that_choose_themselves_and_methods_of_others():
     X, y = make_table(p=20)
-    report = featly.report(X, y, methods=["fcbf", "f-test"], splits=4, sizes=[1, 2, 4])
+    report = quick_report(X, y, methods=["fcbf", "f-test"], splits=4, sizes=[1, 2, 4])
     assert report.signature == [f"x{c}" for c in featly.FCBF().fit(X, y).order_]
     assert all(row["ranks"] is None for row in report.facts["features"])
-    assert {"frequencies", "ranking", "stability"} <= {figure.name for figure in report.figures}
+    assert {"frequencies", "ranking", "halves"} <= {figure.name for figure in report.figures}
     report.html()
-    foreign_report = featly.report(X, y, methods={"k best": SelectKBest(k=3)}, splits=3)
+    foreign_report = quick_report(X, y, methods={"k best": SelectKBest(k=3)}, splits=3)
     assert len(foreign_report.signature) == 3
     assert "0" in {name[1:] for name in foreign_report.signature}
     foreign_report.html()
@@ -205,11 +235,10 @@ def test_one_split_one_row_per_class_constant_and_empty_columns():
     X[:, 3] = 5.0
     X[:, 4] = np.nan
     frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(pl.lit(None, pl.String).alias("g"))
-    report = featly.report(
+    report = quick_report(
         frame, y, methods=["univariate-test"], splits=1, sizes=[7], rule=7, individuals=False
     )
     page = report.html()
-    assert "too little for an interval" in page
     assert "constant (5.0)" in page
     assert "entirely missing" in page
     assert "no value" in page
@@ -219,7 +248,7 @@ def test_costs_and_a_prior_are_drawn():
     X, y = make_table(60, 12)
     schema = Schema(prior={"x7": 10.0}, costs={"x0": 5.0, "x1": 1.0})
     with pytest.warns(SchemaWarning, match="does not use costs"):
-        report = featly.report(
+        report = quick_report(
             X, y, methods=["signal-to-noise"], schema=schema, splits=4, sizes=[1, 3], rule=3
         )
     assert any("does not use costs" in text for text in report.facts["data"]["warnings"])
@@ -228,21 +257,69 @@ def test_costs_and_a_prior_are_drawn():
     assert any("x7" in line for line in report.facts["prior"])
 
 
-def test_shuffled_labels_and_groups():
+def test_groups_stay_together():
     X, y = make_table(40)
     groups = np.arange(40) // 2 % 10
-    report = featly.report(
-        X, y, methods=["f-test"], splits=KFold(3), null=3, row_groups=groups, sizes=[1, 2]
+    report = quick_report(
+        X, y, methods=["f-test"], splits=KFold(3), row_groups=groups, sizes=[1, 2]
     )
-    questions = [answer["question"] for answer in report.facts["answers"]]
-    assert "Could it be chance?" in questions
+    assert report.facts["protocol"]["folds"] == 10
     assert "10 groups" in report.html()
     assert "KFold" in report.facts["python"]
 
 
+@pytest.mark.parametrize("individuals", [True, False])
+def test_three_rows_of_a_class_give_no_figure_and_the_class_is_named(individuals):
+    X, _ = make_table(40)
+    y = np.array(["rare", "usual"])[(np.arange(40) >= 3).astype(int)]
+    report = quick_report(X, y, methods=["f-test"], splits=3, sizes=[1, 2], individuals=individuals)
+    headline = report.facts["headline"]
+    assert (headline["value"], headline["lower"], headline["test"]) == (None, None, None)
+    assert "cannot be told: class 'rare' has 3 rows" in report.facts["summary"]
+    assert report.facts["answers"][0]["answer"] == "Cannot be told"
+    assert report.facts["comparison"]["pairs"] == []
+    assert "class &#39;rare&#39; has 3 rows" in report.html()
+    assert report.markdown()
+
+
+def test_groups_that_leave_a_class_out_of_a_half_are_named():
+    X, y = make_table(40)
+    groups = np.where(y == 1, 20, np.arange(40) // 2)  # one patient has all rows of a class
+    report = quick_report(X, y, methods=["f-test"], splits=3, sizes=[1], row_groups=groups)
+    answer = report.facts["answers"][1]
+    assert answer["answer"] == "Cannot be told"
+    assert "is absent from one half of the rows" in answer["text"]
+
+
+def test_columns_that_tell_nothing_give_a_half_and_no_yes():
+    y = np.arange(40) % 2
+    report = quick_report(np.ones((40, 3)), y, methods=["f-test"], splits=3, sizes=[1])
+    assert report.facts["headline"]["value"] == pytest.approx(0.5)
+    assert report.facts["answers"][0]["answer"] == "Not shown"
+    assert report.facts["comparison"]["pairs"][0]["answer"] == "the same predictions"
+
+
+@pytest.mark.thorough
+def test_noise_gets_no_yes_beyond_the_level():
+    replies = []
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(60, 20))
+        report = featly.report(
+            X, np.arange(60) % 2, methods=["f-test"], splits=5, random_state=seed, n_jobs=1
+        )
+        replies.append({row["question"]: row["answer"] for row in report.facts["answers"]})
+    # 6 or more of 40 have a chance of 1.4% at a level of 5%
+    predicts = [r["Does it predict rows that it has not seen?"].startswith("Yes") for r in replies]
+    assert sum(predicts) <= 5
+    same = [r["Would other rows have given the same columns?"] != "Hardly" for r in replies]
+    assert sum(same) <= 5
+    better = [r["Is it better than using all columns?"] == "Yes" for r in replies]
+    assert sum(better) <= 5
+
+
 def test_without_methods_it_is_advised():
     X, y = make_table(60, 10)
-    report = featly.report(X, y, splits=3)
+    report = quick_report(X, y, splits=3)
     advice = featly.advise(X, y)
     assert report.facts["method"]["name"] == advice.method
     assert report.facts["method"]["reasons"]
@@ -252,9 +329,9 @@ def test_without_methods_it_is_advised():
 def test_reasons_are_of_what_was_done():
     X, y = make_table(60, 10)
     advice = featly.advise(X, y)
-    reasons = featly.report(X, y, methods=advice, splits=3).facts["method"]["reasons"]
+    reasons = quick_report(X, y, methods=advice, splits=3).facts["method"]["reasons"]
     assert reasons == [str(reason) for reason in advice.reasons[:2]]
-    other_facts = featly.report(X, y, methods=advice, splits=3, learner="1-nn").facts
+    other_facts = quick_report(X, y, methods=advice, splits=3, learner="1-nn").facts
     assert other_facts["method"]["reasons"] == reasons[:1]
     assert "random splits" not in " ".join(reasons)  # the report has its own number
 
@@ -276,14 +353,14 @@ SAME = {
         "rule": 5,
         "individuals": False,
     },
-    "sizes of a rule": {"methods": ["f-test"], "splits": 3, "rule": 3, "null": 2},
+    "sizes of a rule": {"methods": ["f-test"], "splits": 3, "rule": 3, "null": 19},
 }
 
 
 @pytest.mark.parametrize("options", SAME.values(), ids=SAME)
 def test_the_python_of_the_page_makes_the_same_report(options):
     X, y = make_table(60, 8, 3)
-    report = featly.report(X, y, **options)
+    report = quick_report(X, y, **options)
     names = {"X": X, "y": y}
     exec(report.facts["python"].replace('report.save("report.html")', ""), names)
     again = names["report"].facts
@@ -297,32 +374,38 @@ def test_an_official_split_judges_and_its_test_rows_have_no_say_in_the_advice(wo
     X, y = make_table(60, 10)
     part = np.array(words)[(np.arange(60) >= 40).astype(int)]
     frame = pl.DataFrame(X).with_columns(pl.Series("part", part))
-    report = featly.report(frame, y, official="part")
+    report = quick_report(frame, y, official="part")
     assert report.facts["protocol"]["splitter"] == "Holdout"
     assert (report.facts["protocol"]["n_train"], report.facts["protocol"]["n_test"]) == (40, 20)
     assert "Holdout(column='part')" in report.facts["python"]
     assert report.facts["method"]["name"] == featly.advise(X[:40], y[:40]).method
     assert "part" not in report.signature
     with pytest.raises(ParameterError, match="official goes with a Holdout"):
-        featly.report(frame, y, official="part", splits=5)
+        quick_report(frame, y, official="part", splits=5)
 
 
 def test_warnings_are_on_the_page_and_passed_on():
     X, y = make_table(40)
     frame = pl.DataFrame(X).with_columns(pl.Series("patient_id", np.arange(40) // 4))
     with pytest.warns(LeakWarning, match="patient_id"):
-        report = featly.report(frame, y, methods=["f-test"], splits=3, sizes=[1])
+        report = quick_report(frame, y, methods=["f-test"], splits=3, sizes=[1])
     assert any("patient_id" in text for text in report.facts["data"]["warnings"])
 
 
 # ---- words ---------------------------------------------------------------------------------------
+YES = {"answer": "yes", "by": "shuffles", "sentence": "Shuffles say so."}
+
+
 def headline(**changes):
     start = {
-        "metric": "bcr", "value": 0.9, "lower": 0.8, "upper": 0.97, "chance": 0.5,
-        "stability": 0.8, "stability_lower": 0.7, "stability_upper": 1.04, "n_splits": 50,
-        "greater_is_better": True,
+        "metric": "bcr", "value": 0.9, "lower": 0.8, "upper": 0.97, "chance": 0.5, "n_rows": 300,
+        "halves": 0.8, "halves_null": 0.0, "n_halves": 20, "halves_refusal": "", "overlap": 0.8,
+        "n_splits": 20, "greater_is_better": True, "refusal": "", "test": YES,
     }  # fmt: skip
     return start | changes
+
+
+ERROR = {"metric": "error", "chance": 0.4, "greater_is_better": False}
 
 
 @pytest.mark.parametrize(
@@ -331,69 +414,110 @@ def headline(**changes):
         ({}, "Yes, well", "good"),
         ({"value": 0.7, "lower": 0.6}, "Yes", "fair"),
         ({"value": 0.6, "lower": 0.55}, "Yes, with many errors", "fair"),
-        ({"value": 0.6, "lower": 0.5}, "Not shown", "poor"),
-        ({"lower": None, "upper": None}, "Cannot be told", "fair"),
+        ({"value": 0.45, "lower": 0.3}, "Yes, with many errors", "fair"),
+        ({"test": YES | {"answer": "no"}}, "Not shown", "poor"),
+        ({"test": YES | {"answer": "not tested"}}, "Not tested", "fair"),
+        ({"test": YES | {"by": "interval"}}, "Yes, well", "good"),
         (
-            {"metric": "error", "value": 0.1, "lower": 0.05, "upper": 0.2, "chance": 0.4,
-             "greater_is_better": False},
-            "Yes, well", "good",
+            {"test": None, "value": None, "refusal": "class 'b' has 3 rows"},
+            "Cannot be told",
+            "fair",
         ),
-        (
-            {"metric": "error", "value": 0.35, "lower": 0.3, "upper": 0.4, "chance": 0.4,
-             "greater_is_better": False},
-            "Not shown", "poor",
-        ),
+        ({"metric": "sensitivity", "chance": None}, "Yes", "fair"),
+        (ERROR | {"value": 0.1, "lower": 0.05, "upper": 0.2}, "Yes, well", "good"),
+        (ERROR | {"value": 0.35, "lower": 0.3, "upper": 0.4}, "Yes, with many errors", "fair"),
     ],
-)  # fmt: skip
+)
 def test_does_it_predict(changes, answer, level):
-    reply = words._prediction_answer(headline(**changes))
+    reply = page_answers._prediction_answer(headline(**changes))
     assert (reply["answer"], reply["level"]) == (answer, level)
 
 
 @pytest.mark.parametrize(
-    ("value", "answer"),
-    [(1.0, "Yes"), (0.75, "Mostly"), (0.4, "In part"), (0.39, "Hardly"), (None, "Cannot be told")],
+    ("changes", "text"),
+    [
+        ({}, "is 0.90 (95% interval 0.80 to 0.97; guessing gives 0.50). Shuffles say so."),
+        ({"n_rows": 49}, "on new rows is 0.80 to 0.97 (95% interval; guessing gives 0.50)."),
+        ({"lower": 0.5}, "How much better than guessing is open"),
+        ({"lower": None, "upper": None}, "too many fits failed for an interval"),
+        ({"refusal": "class 'b' has 3 rows", "test": None}, "Class 'b' has 3 rows."),
+        (ERROR | {"upper": 0.45}, "How much better than guessing is open"),
+        ({"metric": "auc"}, "area under the ROC curve"),
+    ],
 )
-def test_is_it_stable(value, answer):
-    reply = words._stability_answer(headline(stability=value))
-    assert reply["answer"] == answer
-    assert "1.04" not in reply["text"]
+def test_what_is_said_of_the_prediction(changes, text):
+    assert text in page_answers._prediction_answer(headline(**changes))["text"]
 
 
 @pytest.mark.parametrize(
-    ("n_null", "p_value", "answer"),
-    [(5, 1 / 6, "Too few shuffles to tell"), (5, 2 / 6, "Yes"), (19, 0.05, "Unlikely"),
-     (99, 0.06, "Yes")],
-)  # fmt: skip
-def test_could_it_be_chance(n_null, p_value, answer):
-    row = {
-        "n_null": n_null,
-        "p_value": p_value,
-        "null_mean": 0.5,
-        "null_best": 0.6,
-        "observed": 0.8,
-    }
-    assert words._chance_answer(row)["answer"] == answer
+    ("value", "null", "answer"),
+    [
+        (1.0, 0.0, "Mostly"),
+        (0.75, 0.0, "Mostly"),
+        (0.4, 0.0, "In part"),
+        (0.39, 0.0, "Hardly"),
+        (0.75, 0.6, "Hardly"),  # shuffled labels agree nearly as much
+        (0.76, 0.6, "In part"),
+        (1.0, 1.0, "Hardly"),
+        (None, None, "Cannot be told"),
+    ],
+)
+def test_would_other_rows_give_the_same(value, null, answer):
+    reply = page_answers._halves_answer(headline(halves=value, halves_null=null))
+    assert reply["answer"] == answer
+    assert (null is None) or f"with shuffled outcomes by {null:.2f}" in reply["text"]
 
 
-def test_against_all_columns_one_question_was_settled_before():
-    pair = {"method_a": "none", "method_b": "jmi", "learner": "linear-svm", "difference": -0.1,
-            "lower": -0.18, "upper": -0.02, "p_value": 0.02, "p_adjusted": 0.06}  # fmt: skip
+def test_agreement_counts_only_where_the_columns_predict():
+    reply = page_answers._halves_answer(headline(halves=0.9, test=YES | {"answer": "no"}))
+    assert (reply["answer"], reply["level"]) == ("Hardly", "poor")
+    assert "what agreement there is may be chance" in reply["text"]
+
+
+def test_halves_that_could_not_be_made_are_named():
+    reply = page_answers._halves_answer(
+        headline(halves=None, halves_null=None, halves_refusal="class 'b' is absent from one half")
+    )
+    assert reply["text"] == "Class 'b' is absent from one half."
+
+
+@pytest.mark.parametrize(("value", "answer"), [(0.75, "Hardly"), (0.4, "In part"), (0.39, "Yes")])
+def test_overlapping_splits_tell_of_few_rows_alone(value, answer):
+    reply = page_answers._few_rows_answer(headline(overlap=value), {"n_train": 270})
+    assert reply["answer"] == answer
+    assert "20 times the columns were chosen again from 270 of the rows" in reply["text"]
+    assert "nothing about other rows" in reply["text"]
+    assert "interval" not in reply["text"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer", "level"),
+    [
+        ({}, "Yes", "good"),
+        ({"answer": "worse", "difference": -0.1}, "No, worse", "poor"),
+        (
+            {"answer": "cannot be told apart with 300 rows", "p_adjusted": 0.3},
+            "Cannot be told apart with 300 rows",
+            "fair",
+        ),
+        ({"answer": "the same predictions", "p_adjusted": None}, "The same predictions", "fair"),
+    ],
+)
+def test_against_all_columns(changes, answer, level):
+    pair = {"method_a": "jmi", "method_b": "none", "difference": 0.1, "lower": 0.02, "upper": 0.18,
+            "p_adjusted": 0.02, "answer": "better"} | changes  # fmt: skip
     facts = {
-        "method": {"name": "jmi"},
-        "protocol": {"learner": "linear-svm", "methods": ["jmi", "none"]},
-        "comparison": {"pairs": [pair, pair]},
+        "comparison": {"metric": "bcr", "pairs": [pair | {"method_b": "mim"}, pair]},
         "headline": headline(size=4),
         "data": {"columns": 2000},
     }
-    reply = words._all_columns_answer(facts)
-    assert (reply["answer"], reply["level"]) == ("Yes", "good")
-    assert "differs by +0.100 from that of all 2,000 columns" in reply["text"]
-    assert "interval +0.020 to +0.180, p = 0.02; 0.06 if all 2 comparisons" in reply["text"]
-    pair |= {"p_value": 0.3}
-    assert words._all_columns_answer(facts)["level"] == "fair"
-    pair |= {"p_value": 0.01, "difference": 0.1, "lower": 0.02, "upper": 0.18}
-    assert words._all_columns_answer(facts)["answer"] == "No, worse"
+    reply = page_answers._all_columns_answer(facts)
+    assert (reply["answer"], reply["level"]) == (answer, level)
+    if pair["p_adjusted"] is not None:
+        assert "interval +0.02 to +0.18, p = " in reply["text"]
+        assert "both for 2 comparisons" in reply["text"]
+    facts["comparison"]["pairs"] = []
+    assert page_answers._all_columns_answer(facts) is None
 
 
 def test_columns_in_words():
@@ -436,7 +560,10 @@ def test_numbers(value, text):
         ({"methods": ["no-such"]}, "there is no method 'no-such'"),
         ({"n_shown": 0}, "n_shown=0"),
         ({"n_shown": True}, "n_shown=True"),
-        ({"metric": "area"}, "there is no metric 'area'"),
+        ({"metric": "area"}, "metric='area': give 'bcr'"),
+        ({"metric": "ppv"}, "metric='ppv': give 'bcr'"),
+        ({"null": 5}, "null=5: give a whole number from 19"),
+        ({"thorough": 1}, "thorough=1: give"),
         ({"names": ["a"]}, "names: give 6 of them"),
         ({"names": "abcdef"}, "give a list with a name for each column"),
         ({"splits": 0}, "n_splits"),
@@ -449,7 +576,7 @@ def test_numbers(value, text):
 def test_mistakes(options, message):
     X, y = make_table()
     with pytest.raises(ParameterError, match=message):
-        featly.report(X, y, **({"methods": ["f-test"], "splits": 3} | options))
+        quick_report(X, y, **({"methods": ["f-test"], "splits": 3} | options))
 
 
 def test_parameters_are_checked_before_the_work(monkeypatch):
@@ -457,11 +584,11 @@ def test_parameters_are_checked_before_the_work(monkeypatch):
     monkeypatch.setattr(featly.Study, "run", None)  # whoever gets there fails
     for options in ({"names": ["a"]}, {"rule": "luck"}, {"rule": 3, "sizes": [1, 2]}):
         with pytest.raises(ParameterError):
-            featly.report(X, y, methods=["f-test"], **options)
+            quick_report(X, y, methods=["f-test"], **options)
 
 
 def test_a_method_that_always_fails_is_an_error():
     X, y = make_table()
     frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(pl.Series("g", ["u", "v"] * 20))
     with pytest.raises(DataError, match=r"f-test failed on every split: .*categorical"):
-        featly.report(frame, y, methods=["f-test"], splits=3)
+        quick_report(frame, y, methods=["f-test"], splits=3)

@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-import featly
 from featly.plots.table_columns import read_columns
 from featly.reports.figures import Figure, inline_svg
 from featly.reports.html import MOST_LOOKUP_BYTES
 from featly.reports.sparklines import miniature
 from featly.table.schema import Schema
+from tests.reports.quick import quick_report
 from tests.reports.reading import Page
 
 
@@ -33,7 +33,7 @@ def test_all_parts_are_there(cohort_report, page):
     assert [int(rank) for rank, _ in headings] == list(range(1, len(headings) + 1))
     assert len(re.findall(r'<svg class="mini"', page)) == len(cohort_report.signature)
     assert len(parsed.all("figure")) == len(cohort_report.figures) >= 6
-    assert "Nadeau and Bengio" in parsed.text
+    assert "Nadeau and Bengio" not in parsed.text
 
 
 def test_nothing_is_fetched(page):
@@ -91,7 +91,7 @@ def hostile():
             for k, name in enumerate(HOSTILE)
         }
     ).with_columns(pl.Series("<u>level</u>", np.array(["<a>", "b&b"])[(np.arange(60) // 3) % 2]))
-    return featly.report(
+    return quick_report(
         frame,
         y,
         methods=["univariate-test", "jmi"],
@@ -160,7 +160,7 @@ def test_many_columns_can_be_looked_up_and_cannot_end_the_script():
     rng = np.random.default_rng(0)
     X = pl.DataFrame({f"</script>{k}": rng.normal(size=20) for k in range(30)})
     y = np.arange(20) % 2
-    page = featly.report(X, y, methods=["f-test"], splits=3, sizes=[2], rule=2, n_shown=5).html()
+    page = quick_report(X, y, methods=["f-test"], splits=3, sizes=[2], rule=2, n_shown=5).html()
     parsed = Page(page)
     assert len(parsed.all("script")) == 2
     (text,) = re.findall(r'<script type="application/json" id="all">(.*?)</script>', page)
@@ -175,7 +175,7 @@ def test_five_hundred_columns_stay_below_two_megabytes():
     X = rng.normal(size=(300, 9_000)).astype(np.float32)
     y = np.arange(300) % 2
     X[:, :500] += 0.5 * y[:, None]
-    report = featly.report(
+    report = quick_report(
         X, y, methods=["f-test"], splits=2, sizes=[500], rule=500, n_shown=500,
         names=[f"ENSG{k:011d} a gene with a rather long name" for k in range(9_000)],
     )  # fmt: skip
@@ -192,7 +192,7 @@ def test_many_classes_and_long_names_do_not_make_a_large_page():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 600)), np.arange(300) % 15
     X[:, 1:300] = X[:, :1] + 0.1 * rng.normal(size=(300, 299))  # all say the same
-    report = featly.report(
+    report = quick_report(
         X, y, methods=["f-test"], splits=2, sizes=[500], rule=500, n_shown=500,
         names=[f"{k:03d} {'long ' * 60}" for k in range(600)],
     )  # fmt: skip

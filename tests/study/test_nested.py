@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from featly import FTest
 from featly.basics.errors import DataError, ParameterError
 from featly.measures.nested_rates import round_outward
-from featly.study import Dataset, Tuned, nested
+from featly.study import Dataset, Tuned, nested, nested_result
 from featly.study.nested import NestedStoppedError
 from featly.study.nested_folds import nested_folds
 from tests.reference import nested as reference
@@ -252,6 +252,33 @@ def test_comparison_with_all_columns_and_of_equals():
     assert backward["answer"] == "worse"
     noise = run(*table(40, 30, seed=8), {"f": QuickF(), "other": QuickF(15)})
     assert noise.comparisons("f")["answer"][0] == "cannot be told apart with 40 rows"
+
+
+@pytest.mark.parametrize(
+    ("p_values", "expected"),
+    [
+        ([0.001, 0.02, 0.3], [1 - 0.05 / 3, 1 - 0.05 / 2, 0.95]),
+        ([0.3, 0.001, 0.02], [0.95, 1 - 0.05 / 3, 1 - 0.05 / 2]),
+        # the second is at most .05 by itself, but Holm does not get there
+        ([0.03, 0.04], [1 - 0.05 / 2, 1 - 0.05 / 2]),
+        ([], []),
+    ],
+)
+def test_intervals_have_the_level_at_which_holm_decides(p_values, expected):
+    assert nested_result._holm_levels(p_values, 0.05) == pytest.approx(expected)
+
+
+def test_an_interval_lies_beside_zero_where_its_p_says_so():
+    X, y = table(80, 60, 1.0)
+    result = run(X, y, {"f": QuickF(), "a": QuickF(4), "b": QuickF(20), "none": None})
+    for level in (0.95, 0.5):
+        for row in result.comparisons("f", level=level).rows(named=True):
+            if row["p_holm"] is not None:
+                beside = row["lower"] > 0 or row["upper"] < 0
+                assert beside == (row["p_holm"] <= 1 - level)
+    some = result.comparisons("f", others=["none"])
+    assert some["second"].to_list() == ["none"]
+    assert some["p_holm"][0] == some["p_value"][0]
 
 
 def test_one_class_predicted_for_all_rows_is_half():

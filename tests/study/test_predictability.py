@@ -71,7 +71,7 @@ def test_rows_that_occur_twice_are_no_evidence():
 
 def test_no_time_for_ninety_nine_is_nineteen(monkeypatch):
     """The time of a shuffle is measured; here it is a second."""
-    monkeypatch.setattr(predictability_module, "_seconds", lambda paths: 1.0)
+    monkeypatch.setattr(predictability_module, "_seconds", lambda *_: 1.0)
     X, y = table(signal=3.0)
     assert answer(X, y, time_limit=99).test.most == 99
     limited = answer(X, y, time_limit=98)

@@ -54,8 +54,14 @@ TestSize = Annotated[
 Shuffles = Annotated[
     int,
     typer.Option("--null", min=0, rich_help_panel=_PROTOCOL,
-                 help="Repeat everything this many times with shuffled labels, to see what chance "
-                 "reaches."),
+                 help="Test whether the columns predict: do it again with shuffled classes, up to "
+                 "so many times, at least 19."),
+]  # fmt: skip
+Thorough = Annotated[
+    bool,
+    typer.Option("--thorough", rich_help_panel=_PROTOCOL,
+                 help="Draw the nested folds five times: narrower intervals, five times the "
+                 "work."),
 ]  # fmt: skip
 Sampler = Annotated[
     str | None,
@@ -115,6 +121,7 @@ def evaluate(
     ] = None,
     balanced: Balanced = None,
     null: Shuffles = 0,
+    thorough: Thorough = False,
     resample: Sampler = None,
     row_groups: RowGroups = None,
     split_column: SplitColumn = None,
@@ -126,7 +133,7 @@ def evaluate(
     ] = False,
     seed: Seed = 0,
     metric: Metric = None,
-    rule: Rule = "within-interval",
+    rule: Rule = "best",
     curves: Curves = False,
     output: Annotated[
         str | None,
@@ -138,22 +145,41 @@ def evaluate(
     quiet: Quiet = False,
     **shared: Any,
 ) -> None:  # fmt: skip
-    """Measure how well methods predict, how stable they are, and whether differences are real.
+    """Measure how well methods predict new rows, how they vary, and whether differences are real.
 
     featly evaluate tumours.csv --target outcome --methods svm-rfe,f-test --splits 200
     """
     options = {**locals(), **shared}
     from featly.cli import studies
+    from featly.cli.new_rows import estimate_new_rows
     from featly.cli.printing import is_error_terminal, say
 
     studies.check_study_options(options)
+    studies.check_shuffles(null)
     plan, advice = studies.plan_study(options)
     if not quiet:
         for line in studies.plan_lines(plan, advice):
             say(line, "dim")
-    results = plan.run(output, n_jobs=jobs, verbose=not quiet and is_error_terminal())
+    is_shown = not quiet and is_error_terminal()
+    results = plan.run(output, n_jobs=jobs, verbose=is_shown)
+    new_rows = estimate_new_rows(
+        plan,
+        rule=studies.parse_rule(rule),
+        thorough=thorough,
+        null=null,
+        column=split_column,
+        n_jobs=jobs,
+        verbose=is_shown,
+    )
     studies.show_results(
-        results, metric=metric, rule=rule, curves=curves, json=json, quiet=quiet, advice=advice
+        results,
+        metric=metric,
+        rule=rule,
+        curves=curves,
+        json=json,
+        quiet=quiet,
+        advice=advice,
+        new_rows=new_rows,
     )
     if output is not None and not quiet:
         say(f"the results are in {output}; 'featly study show {output}' shows them again")

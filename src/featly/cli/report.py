@@ -14,7 +14,6 @@ from featly.cli.evaluate import (
     RowGroups,
     Sampler,
     Seed,
-    Shuffles,
     SplitColumn,
     TestSize,
 )
@@ -85,7 +84,8 @@ def report(
     splits: Annotated[
         int | None,
         typer.Option("--splits", "-s", min=1, rich_help_panel=_PROTOCOL,
-                     help="Number of random splits (50), folds (10) or bootstrap samples (100)."),
+                     help="Number of random splits (20), folds (10) or bootstrap samples (100), "
+                     "for how often columns are chosen."),
     ] = None,
     protocol: ProtocolName = "subsampling",
     test_size: TestSize = None,
@@ -101,21 +101,30 @@ def report(
                      help="What is trained on the selected columns: linear-svm, naive-bayes, "
                      "logistic, 1-nn, 5-nn, tree, forest, rbf-svm. Left out: as advised."),
     ] = None,
-    null: Shuffles = 0,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", rich_help_panel=_PROTOCOL,
+                     help="Draw the nested folds five times, and compare advised alternatives, "
+                     "too: narrower intervals, five times the work."),
+    ] = False,
+    null: Annotated[
+        int | None,
+        typer.Option("--null", min=19, rich_help_panel=_PROTOCOL,
+                     help="Shuffles of the classes at most to test whether the columns predict, "
+                     "however long they take. Left out: 99, or 19, as the time allows."),
+    ] = None,
     resample: Sampler = None,
     row_groups: RowGroups = None,
     split_column: SplitColumn = None,
     seed: Seed = 0,
     metric: Annotated[
         str,
-        typer.Option(help="bcr, auc, accuracy, error, sensitivity, specificity, ppv, npv, f1, "
-                     "pr_auc."),
+        typer.Option(help="bcr, auc, accuracy, error, sensitivity, specificity."),
     ] = "bcr",
     rule: Annotated[
         str | None,
-        typer.Option(help="How the number of columns is chosen: within-interval, best, "
-                     "one-standard-error, knee, rule-of-thumb, or a number. Left out: as "
-                     "advised."),
+        typer.Option(help="How the number of columns is chosen: best, one-standard-error, "
+                     "within-interval, knee, rule-of-thumb, or a number. Left out: best."),
     ] = None,
     keep_fits: Annotated[
         str | None,

@@ -79,6 +79,7 @@ def make_report(
                 fill=True if options["fill"] else None,
                 resample=make_sampler(options["resample"]),
                 null=options["null"],
+                thorough=options["thorough"],
                 row_groups=options["row_groups"],
                 official=options["split_column"],
                 individuals=not options["no_individuals"],

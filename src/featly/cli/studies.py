@@ -9,6 +9,7 @@ from featly.basics.errors import ParameterError
 from featly.cli import printing
 from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
+from featly.cli.new_rows import NewRows
 from featly.cli.words import in_words_of_the_file
 from featly.measures.scores import SCORE_METRICS
 from featly.measures.sizes import SCORE_RULES, SIZE_RULES
@@ -17,10 +18,12 @@ from featly.study.advise.advice import advise_on_training_rows
 from featly.study.curves import PARTNERS
 from featly.study.plan import default_learner, require_scores
 from featly.study.plan_files import SPLITTERS, make_sampler
+from featly.study.predictability import FEWEST_SHUFFLES
 from featly.study.results import GREATER, SELECTION_METRICS
 
 __all__ = [
     "check_metric",
+    "check_shuffles",
     "check_study_options",
     "make_splitter",
     "parse_methods",
@@ -46,6 +49,15 @@ def check_study_options(options: Mapping[str, Any]) -> None:
     make_sampler(options["resample"])
     if options["methods"] is not None and not _is_auto(options):
         parse_methods(options["methods"])
+
+
+def check_shuffles(null: int) -> None:
+    """Raise an error for so few shuffles that none could say yes."""
+    if 0 < null < FEWEST_SHUFFLES:
+        raise ParameterError(
+            f"--null {null}: give at least {FEWEST_SHUFFLES}; fewer shuffles cannot show anything "
+            "at 5%"
+        )
 
 
 def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
@@ -92,7 +104,6 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
         selection="outside" if options["outside"] else "inside",
         fill=fill,
         resample=make_sampler(options["resample"]),
-        null=options["null"],
         random_state=options["seed"],
         title=data.name,
     )
@@ -224,16 +235,24 @@ def show_results(
     json: bool,
     quiet: bool,
     advice: Advice | None = None,
+    new_rows: NewRows | None = None,
 ) -> None:
-    """Print tables on standard output, and sentences about them on standard error."""
+    """Print tables on standard output, and sentences about them on standard error.
+
+    A study of a plan keeps its protocol and is shown as it is; `new_rows` come before it.
+    """
     metric = metric or results.metric
     chosen = results.summary(metric, rule=parse_rule(rule))
     several = len(results.about["methods"]) > 1
     comparison = results.compare(metric, size="chosen", rule=parse_rule(rule)) if several else None
+    if new_rows is not None and new_rows.result is not None:
+        comparison = None  # splits that share rows say too often that methods differ
     if json:
         document = _make_document(results, chosen, comparison, metric, rule)
         if advice is not None:
             document["advice"] = advice.document()
+        if new_rows is not None:
+            document["new_rows"] = new_rows.document()
         printing.print_json(document)
         return
     if results.biased and not quiet:
@@ -241,20 +260,52 @@ def show_results(
     is_single = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
     table = results.curves(metric) if curves else chosen
     if printing.is_output_terminal():
-        table = _select_for_terminal(table, metric, curves=curves, is_single=is_single)
+        is_new = new_rows is not None
+        table = _select_for_terminal(
+            table, metric, curves=curves, is_single=is_single, is_new=is_new
+        )
     title = f"{metric} on rows that the selection never saw"
+    if new_rows is not None:
+        title = f"{metric} over splits, at a size chosen on them: not an interval for new rows"
+        table = _join_new_rows(table, new_rows, curves=curves)
     if metric in SELECTION_METRICS:
         title = f"{metric} of the selected columns"
     elif results.biased:
         title = f"{metric}, BIASED: columns were selected on all rows"
     printing.print_table(table.columns, table.rows(), title=title)
     if not quiet:
+        if new_rows is not None:
+            for line in new_rows.lines():
+                printing.say(line)
         for line in _conclusions(results, comparison, metric):
             printing.say(line)
 
 
+def _join_new_rows(table: pl.DataFrame, new_rows: NewRows, *, curves: bool) -> pl.DataFrame:
+    """Print the figures for new rows on a terminal; in a pipe, add them to the only table."""
+    records = new_rows.records()
+    if curves or not records:
+        return table
+    if printing.is_output_terminal():
+        frame = _select_new_rows(pl.DataFrame(records), new_rows.metric)
+        printing.print_table(frame.columns, frame.rows(), title=f"{new_rows.metric} on new rows")
+        return table
+    names = {"size": "size_new", new_rows.metric: "new_rows", "lower": "lower_new",
+             "upper": "upper_new"}  # fmt: skip
+    figures = pl.DataFrame(records).rename(names)
+    return table.join(figures, on=["method", "learner"], how="left", maintain_order="left")
+
+
+def _select_new_rows(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Return the columns that fit a terminal, rounded as far as they can be trusted."""
+    interval = pl.format("{} to {}", pl.col("lower"), pl.col("upper")).alias("95% interval")
+    learner = ["learner"] if frame["learner"].n_unique() > 1 else []
+    columns = pl.col("size").alias("columns")
+    return frame.select("method", *learner, columns, pl.col(metric).round(2), interval)
+
+
 def _select_for_terminal(
-    table: pl.DataFrame, metric: str, *, curves: bool, is_single: bool
+    table: pl.DataFrame, metric: str, *, curves: bool, is_single: bool, is_new: bool
 ) -> pl.DataFrame:
     """Return the columns of a table that fit a terminal, rounded."""
     value = "mean" if curves else metric
@@ -269,13 +320,13 @@ def _select_for_terminal(
         *([] if is_single else ["learner"]),
         pl.col("size").alias("columns"),
         pl.col(value).round(3).alias(metric),
-        interval.alias("95% interval"),
+        interval.alias("over splits" if is_new else "95% interval"),
         *(
             pl.col(name).round(3)
             for name in PARTNERS.values()
             if name in table.columns and name != metric
         ),
-        pl.col("kuncheva").round(3).alias("stability"),
+        pl.col("kuncheva").round(3).alias("agreement" if is_new else "stability"),
     ]
     if not curves:
         # with the names of datasets and learners, and two metrics, a line would be too long

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,24 +18,26 @@ from featly.basics.errors import (
     ParameterError,
     SchemaWarning,
 )
-from featly.basics.params import OneOf, Whole, check_value
+from featly.basics.params import FLAG, OneOf, Whole, check_value
 from featly.measures.sizes import CURVE_RULES, choose_size
 from featly.reports.context import Evidence
-from featly.reports.facts import gather, headline_size
+from featly.reports.facts import gather, size_by_splits
+from featly.reports.inference import Inference, infer, judged_rows
 from featly.reports.report import Report
-from featly.reports.text import METRICS_IN_WORDS
 from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.advise.advice import advise_on_training_rows
 from featly.study.dataset import rename_columns
 from featly.study.evaluate import fit_to_all_rows, sizes_for
-from featly.study.plan import default_learner
+from featly.study.nested_result import NESTED_METRICS
+from featly.study.plan import default_learner, require_scores
+from featly.study.predictability import FEWEST_SHUFFLES
 from featly.study.splits import Holdout, Subsampling, as_splitter
 from featly.table.frames import is_frame, open_table, take_columns
 from featly.table.schema import Schema
 
 __all__ = ["report"]
 
-SPLITS = 50
+SPLITS = 20  # they show how choices vary; what is said of new rows comes from nested folds
 SHOWN = 100
 MOST_SHOWN = 1000
 SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
@@ -57,7 +59,8 @@ def report(
     rule: str | int | None = None,
     fill: bool | None = None,
     resample: Any = None,
-    null: int = 0,
+    null: int | None = None,
+    thorough: bool = False,
     row_groups: Any = None,
     official: Any = None,
     individuals: bool = True,
@@ -89,20 +92,27 @@ def report(
         What is known about the columns, see :class:`featly.Schema`.
     splits : int, splitter or None, default=None
         A number is that many random splits of 90% to train and 10% to test; None takes the advised
-        ones, at most 50.
+        ones, at most 20. They show curves and how often columns are chosen; the estimates come
+        from :func:`featly.study.nested`, which has folds of its own.
     learner : str or None, default=None
         The learner on the selected columns; None takes the advised one, or
         "linear-svm"; for what ranks by neighbours "linear-or-neighbours".
     metric : str, default="bcr"
-        "bcr", "auc", "accuracy", "error", "sensitivity", "specificity", "ppv", "npv", "f1" or
-        "pr_auc".
+        "bcr", "auc", "accuracy", "error", "sensitivity" or "specificity": those that have an
+        interval for new rows.
     rule : str, int or None, default=None
-        The rule for the number of columns, see :data:`featly.measures.sizes.SIZE_RULES`; None takes
-        the advised one, or "within-interval".
+        The rule for the number of columns, see :func:`featly.measures.row_rules.choose_by_rows`;
+        None is "best", by which the estimates are nearest to the truth.
     sizes : as in :class:`featly.Study`, or None, default=None
         None takes the advised ones, or "powers".
-    resample, null, random_state
+    resample, random_state
         As in :class:`featly.Study`.
+    null : int or None, default=None
+        How often the labels are shuffled at most to test whether the columns predict, at least 19,
+        however long it takes. None is 99, or 19, or none, as the time allows.
+    thorough : bool, default=False
+        Whether the folds are drawn five times instead of once, and advised alternatives compared,
+        too: narrower intervals that depend less on the seed, in five times the time.
     fill : bool or None, default=None
         Whether missing values are filled, from the training rows alone; None fills them if the
         first method does not take them.
@@ -146,7 +156,7 @@ def report(
     >>> report.save("report.html")  # doctest: +SKIP
     """
     start = time.perf_counter()
-    _check_parameters(n_shown, metric, rule)
+    _check_parameters(n_shown, metric, rule, null, thorough)
     if y is None and not is_frame(X) and hasattr(X, "X") and hasattr(X, "y"):
         schema = getattr(X, "schema", None) if schema is None else schema
         X, y = X.X, X.y
@@ -158,13 +168,12 @@ def report(
         )
         data = rename_columns(data, data.names[:] if names is None else names)
         column = official if isinstance(official, str) else None
-        plan = _make_plan(data, methods, splits, fill, column, random_state)
+        plan = _make_plan(data, methods, splits, fill, column, random_state, thorough)
     advice = plan.advice
     if advice is not None:
         learner = learner or advice.learner
-        rule = advice.size_rule if rule is None else rule
         sizes = advice.sizes if sizes is None else sizes
-    rule = "within-interval" if rule is None else rule
+    rule = "best" if rule is None else rule
     study = Study(
         plan.methods,
         data,
@@ -174,10 +183,12 @@ def report(
         metric=metric,
         fill=plan.fill,
         resample=resample,
-        null=null,
         random_state=random_state,
         title=title or "",
     )
+    if metric == "auc":
+        for name, classifier in study.learners.items():
+            require_scores(metric, name, classifier)
     results = study.run(directory, n_jobs=n_jobs, verbose=verbose)
     main = next(iter(study.methods))
     _refuse_failure(results, main)
@@ -188,7 +199,20 @@ def report(
             for name, method in study.methods.items()
             if method is not None and _has_result(results, name)
         }
-        size = headline_size(results, main, metric, rule, next(iter(study.learners)))
+        fitted |= _fit_others(data, plan.aside, protocol)
+        inference = infer(
+            judged_rows(data, column),
+            study,
+            main,
+            [name for name in study.methods if _has_result(results, name)],
+            metric=metric,
+            rule=rule,
+            thorough=thorough,
+            null=null,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        size = _signature_size(inference, results, study, main, metric, rule)
         if isinstance(fitted[main], Ranker):  # what it marks as selected is the signature
             fitted[main].set_params(n_features_to_select=size)
         prior = _report_prior(data, study, main, size, n_jobs, verbose)
@@ -204,12 +228,14 @@ def report(
         metric=metric,
         rule=rule,
         size=size,
+        inference=inference,
         advice=advice,
         prior=prior,
         individuals=individuals,
         n_shown=n_shown,
         warnings=page_warnings,
         seed=random_state,
+        null=null,
         n_jobs=n_jobs,
     )
     facts = gather(evidence)
@@ -238,13 +264,35 @@ def _title(classes: list[str]) -> str:
     )
 
 
-def _check_parameters(n_shown: Any, metric: str, rule: Any) -> None:
+def _fit_others(data: Dataset, methods: dict[str, Any], protocol: Any) -> dict[str, Any]:
+    """Fit methods to all rows that the quick mode does not judge; those that fail are left out."""
+    fitted = {}
+    for name, method in methods.items():
+        with suppress(DataError):
+            fitted[name] = fit_to_all_rows(data, method, protocol)
+    return fitted
+
+
+def _signature_size(
+    inference: Inference, results: Results, study: Study, main: str, metric: str, rule: str | int
+) -> int:
+    """Return the number of columns that the rule chooses for the method that makes the signature.
+
+    The rule is that of the estimate. Where there is none, such as with three rows of a class, the
+    splits choose.
+    """
+    estimate = inference.estimate(main)
+    if estimate is None:
+        return size_by_splits(results, main, metric, rule, next(iter(study.learners)))
+    return estimate.size
+
+
+def _check_parameters(n_shown: Any, metric: str, rule: Any, null: Any, thorough: Any) -> None:
     """Raise an error for wrong parameters before the work instead of after it."""
     Whole(at_least=1, at_most=MOST_SHOWN).check("n_shown", n_shown)
-    if metric not in METRICS_IN_WORDS:
-        raise ParameterError(
-            f"there is no metric {metric!r}: there are {', '.join(METRICS_IN_WORDS)}"
-        )
+    check_value("null", null, Whole(at_least=FEWEST_SHUFFLES), optional=True)
+    FLAG.check("thorough", thorough)
+    OneOf(*NESTED_METRICS).check("metric", metric)
     rules = OneOf(*CURVE_RULES, "rule-of-thumb")
     check_value("rule", rule, Whole(at_least=1), rules, optional=True)
 
@@ -278,9 +326,14 @@ def _feature_columns(X: Any, data: Dataset) -> Any:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Methods, splits and filling of the study, and the advice that they come from."""
+    """Methods, splits and filling of the study, and the advice that they come from.
+
+    Methods `aside` are advised alternatives, which the quick mode fits to all rows and does not
+    judge.
+    """
 
     methods: dict[str, Any]
+    aside: dict[str, Any]
     splits: Any
     fill: bool
     advice: Advice | None
@@ -293,6 +346,7 @@ def _make_plan(
     fill: bool | None,
     column: str | None,
     random_state: int,
+    thorough: bool,
 ) -> _Plan:
     if data.official is not None:
         if splits is not None and not isinstance(splits, Holdout):
@@ -319,6 +373,11 @@ def _make_plan(
         raise ParameterError("the first method makes the signature, and 'none' selects nothing")
     if None not in named_methods.values():
         named_methods |= {"none": None}
+    aside = {}
+    if advice is not None and not thorough:
+        main = next(iter(named_methods))
+        aside = {n: m for n, m in named_methods.items() if m is not None and n != main}
+        named_methods = {n: m for n, m in named_methods.items() if n not in aside}
     if fill is None:
         takes_missing = getattr(next(iter(named_methods.values())), "_missing", False)
         fill = bool(data.columns_with_missing) and not takes_missing
@@ -326,7 +385,7 @@ def _make_plan(
         splits = SPLITS
     if Whole().accepts(splits):
         splits = Subsampling(int(splits), test_size=0.1, random_state=random_state)
-    return _Plan(named_methods, as_splitter(splits), fill, advice)
+    return _Plan(named_methods, aside, as_splitter(splits), fill, advice)
 
 
 def _report_prior(

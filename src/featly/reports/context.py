@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.typing import BoolArray, IntArray
+from featly.reports.inference import Inference
 from featly.study import Dataset, Results, Study
 from featly.table.schema import Schema
 
@@ -28,13 +29,14 @@ class Evidence:
     study : Study
     results : Results
     fitted : dict
-        Methods fitted to all rows, by name.
+        Methods fitted to all rows, by name; those that are not of the study were not judged.
     main : str
         The method that makes the signature.
     metric : str
     rule : str or int
     size : int
         The number of columns that the rule chooses for it.
+    inference : Inference
     advice : Advice or None
     prior : PriorReport or None
     individuals : bool
@@ -42,6 +44,8 @@ class Evidence:
     warnings : list of str
         Warnings of the study and the fits.
     seed : int
+    null : int or None
+        The shuffles that were asked for.
     n_jobs : int or None
     """
 
@@ -56,12 +60,14 @@ class Evidence:
     metric: str
     rule: str | int
     size: int
+    inference: Inference
     advice: Any
     prior: Any
     individuals: bool
     n_shown: int
     warnings: list[str]
     seed: int = 0
+    null: int | None = None
     n_jobs: int | None = None
 
     @property

@@ -10,15 +10,16 @@ import scipy.sparse
 from featly.basics.kinds import KINDS
 from featly.basics.typing import IntArray
 from featly.diagnostics import suspect_columns
-from featly.measures.sizes import CURVE_RULES, Curve, choose_size
 from featly.registry import METHODS
 from featly.reports import text as words
+from featly.reports.answers import answers
 from featly.reports.context import Evidence
+from featly.reports.inference import compared_metric
 from featly.reports.signature import MOST_CELLS, feature_facts, near_misses
 from featly.study import Dataset, Results
 from featly.table.frames import is_frame
 
-__all__ = ["gather", "headline_size"]
+__all__ = ["gather", "size_by_splits"]
 
 
 def gather(evidence: Evidence) -> dict[str, Any]:
@@ -37,15 +38,14 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         "near_misses": near_misses(evidence),
         "comparison": _comparison(evidence),
         "curves": _curves(evidence),
+        "halves": _halves(evidence),
         "selections": _selections(evidence),
         "versions": evidence.results.about["versions"] | {"system": platform.system()},
     }
-    if evidence.results.about["null"]:
-        facts["null"] = _null(evidence)
     if evidence.prior is not None:
         facts["prior"] = str(evidence.prior).split("\n")
     facts["summary"] = words.summary(facts)
-    facts["answers"] = words.answers(facts)
+    facts["answers"] = answers(facts)
     return facts
 
 
@@ -103,6 +103,8 @@ def _warnings(evidence: Evidence, counts: IntArray) -> list[str]:
         warnings += words.about_columns(suspect)
     notes = [note.partition(": ")[2] or note for note in evidence.results.notes]
     warnings += [note for note in notes if note not in warnings][:5]
+    estimate = evidence.inference.estimate(evidence.main)
+    warnings += [] if estimate is None else estimate.notes
     failed = evidence.results.failures
     if failed.height:
         warnings.append(
@@ -157,9 +159,21 @@ def _protocol(evidence: Evidence) -> dict[str, Any]:
         "rule": evidence.rule,
         "fill": study.fill,
         "resample": about["resample"],
-        "null": study.null,
+        **_nested_protocol(evidence),
         "seed": evidence.seed,
-        "fits": evidence.results.rankings.height,
+        "fits": _n_fits(evidence),
+    }
+
+
+def _nested_protocol(evidence: Evidence) -> dict[str, Any]:
+    """Return how the estimate was made; repeats is 0 where there is none."""
+    result = evidence.inference.nested
+    return {
+        "thorough": evidence.inference.thorough,
+        "folds": 0 if result is None else result.folds,
+        "inner": 0 if result is None else result.inner,
+        "repeats": 0 if result is None else result.repeats,
+        "judged_rows": 0 if result is None else result.dataset.n_rows,
     }
 
 
@@ -170,38 +184,81 @@ def _tried_sizes(evidence: Evidence) -> list[int]:
     return sorted(set(curves.filter(pl.col("method") == evidence.main)["size"].to_list()))
 
 
+def _n_fits(evidence: Evidence) -> int:
+    """Return the number of rankings: of splits, nested folds, halves and shuffled labels."""
+    inference = evidence.inference
+    n = evidence.results.rankings.height
+    n += 0 if inference.nested is None else inference.nested.n_paths
+    n += 0 if inference.halves is None else 4 * inference.halves.n_splits
+    shuffles = None if inference.test is None else inference.test.test
+    return n + (0 if shuffles is None else 5 * (1 + shuffles.drawn))
+
+
 # ---- the results ---------------------------------------------------------------------------------
 def _headline(evidence: Evidence) -> dict[str, Any]:
-    results, metric = evidence.results, evidence.metric
-    summary = results.summary(metric, rule=evidence.rule)
-    row = _row(summary, evidence.main, evidence.learner)
-    curves = results.curves(metric)
-    at = _row(curves, evidence.main, evidence.learner, size=row["size"])
-    counts = np.bincount(evidence.data.codes)
-    chance = {
-        "bcr": 1 / len(counts),
-        "accuracy": counts.max() / counts.sum(),
-        "error": 1 - counts.max() / counts.sum(),
-        "auc": 0.5,
-    }
+    """Return the estimate, the test and the agreement of halves of the main method."""
+    inference, size = evidence.inference, evidence.size
+    at = _row(evidence.results.curves(evidence.metric), evidence.main, evidence.learner, size=size)
+    halves = inference.halves_at(evidence.main, size)
     return {
-        "metric": metric,
-        "size": int(row["size"]),
-        "value": row[metric],
-        "lower": row["lower"],
-        "upper": row["upper"],
-        "chance": chance.get(metric),
-        "stability": at["nogueira"],
-        "stability_lower": at["nogueira_lower"],
-        "stability_upper": at["nogueira_upper"],
+        **_estimate(evidence, evidence.main),
+        "size": size,
+        "refusal": inference.refusal,
+        "chance": _chance(evidence),
+        "greater_is_better": evidence.metric != "error",
+        "n_rows": evidence.data.n_rows,
+        "test": _test(evidence),
+        "halves": None if halves is None else halves[0],
+        "halves_null": None if halves is None else halves[1],
+        "halves_refusal": inference.halves_refusal,
+        "n_halves": 0 if inference.halves is None else inference.halves.n_splits,
+        "overlap": at["nogueira"],
         "n_splits": int(at["n"]),
-        "nested": _nested_mean(evidence),
-        "greater_is_better": metric != "error",
     }
 
 
-def headline_size(results: Results, main: str, metric: str, rule: str | int, learner: str) -> int:
-    """Return the number of columns that the rule chooses for the main method."""
+def _estimate(evidence: Evidence, method: str) -> dict[str, Any]:
+    """Return the rate of a method on new rows, its interval and the sentence on both."""
+    estimate = evidence.inference.estimate(method)
+    facts = {"metric": evidence.metric, "value": None, "lower": None, "upper": None}
+    if estimate is None:
+        return facts | {"sentence": "", "notes": []}
+    ends = (estimate.lower, estimate.upper) if estimate.has_interval else (None, None)
+    return facts | {
+        "value": estimate.value,
+        "lower": ends[0],
+        "upper": ends[1],
+        "sentence": str(estimate),
+        "notes": list(estimate.notes),
+    }
+
+
+def _chance(evidence: Evidence) -> float | None:
+    """Return the value of guessing; None for a rate of one class, where any can be guessed."""
+    counts = np.bincount(evidence.data.codes)
+    largest = float(counts.max() / counts.sum())
+    chances = {"bcr": 1 / len(counts), "accuracy": largest, "error": 1 - largest, "auc": 0.5}
+    return chances.get(evidence.metric)
+
+
+def _test(evidence: Evidence) -> dict[str, Any] | None:
+    """Return the test by shuffled labels; None where there is not even an estimate."""
+    result = evidence.inference.test
+    if result is None:
+        return None
+    shuffles = result.test
+    return {
+        "answer": result.answer,
+        "by": result.by,
+        "p_value": result.p_value,
+        "reached": None if shuffles is None else shuffles.reached,
+        "drawn": None if shuffles is None else shuffles.drawn,
+        "sentence": str(result),
+    }
+
+
+def size_by_splits(results: Results, main: str, metric: str, rule: str | int, learner: str) -> int:
+    """Return the number of columns that the rule chooses on the splits, for want of an estimate."""
     return int(_row(results.summary(metric, rule=rule), main, learner)["size"])
 
 
@@ -209,75 +266,67 @@ def _row(frame: Any, method: str, learner: str, size: int | None = None) -> dict
     import polars as pl
 
     rows = frame.filter((pl.col("method") == method) & (pl.col("learner") == learner))
-    if size is not None:
+    if size is not None and rows.height > 1:  # a method that chooses the size itself has one row
         rows = rows.filter(pl.col("size") == size)
     return dict(rows.row(0, named=True))
 
 
-def _nested_mean(evidence: Evidence) -> float | None:
-    """Return the mean over splits with the size for each chosen on the others.
-
-    The size of the headline is chosen on the splits that it is evaluated on, which makes it a
-    little optimistic; the difference to this mean shows how much.
-    """
-    if evidence.rule not in CURVE_RULES:
-        return None
-    selection: dict[str, Any] = {"method": evidence.main, "learner": evidence.learner}
-    curve = evidence.results.curve(evidence.metric, **selection)
-    n = len(curve.values)
-    if n < 3 or len(curve.sizes) < 2:
-        return None
-    left_out_values = []
-    for split in range(n):
-        other_values = np.delete(curve.values, split, axis=0)
-        other_curve = Curve(curve.sizes, other_values, greater_is_better=curve.greater_is_better,
-                     n_train=curve.n_train, n_test=curve.n_test)  # fmt: skip
-        size = choose_size(other_curve, evidence.rule, n_features=evidence.data.n_features)
-        left_out_values.append(curve.values[split, list(curve.sizes).index(size)])
-    value = float(np.nanmean(left_out_values)) if not np.isnan(left_out_values).all() else np.nan
-    return None if np.isnan(value) else value
-
-
 def _comparison(evidence: Evidence) -> dict[str, Any]:
-    metric = evidence.metric
-    summary = evidence.results.summary(metric, rule=evidence.rule)
-    rows = [
+    rows = [_comparison_row(evidence, name) for name in evidence.study.methods]
+    rows += [_empty_row(name) for name in evidence.fitted if name not in evidence.study.methods]
+    pairs = [
         {
-            "method": row["method"],
-            "learner": row["learner"],
-            "size": row["size"],
-            "value": row[metric],
+            "method_a": row["first"],
+            "method_b": row["second"],
+            "difference": row["difference"],
             "lower": row["lower"],
             "upper": row["upper"],
-            "stability": row["kuncheva"],
-            "seconds": row["seconds"],
-            "failed": row["n_failed"],
+            "p_adjusted": row["p_holm"],
+            "answer": row["answer"],
         }
-        for row in summary.rows(named=True)
+        for row in evidence.inference.comparisons(evidence.main)
     ]
-    pairs = evidence.results.compare(metric, size="chosen", rule=evidence.rule).pairs
-    return {"rows": rows, "pairs": pairs.drop("dataset").to_dicts()}
+    return {"metric": compared_metric(evidence.metric), "rows": rows, "pairs": pairs}
+
+
+def _empty_row(method: str) -> dict[str, Any]:
+    """Return the row of a method that was not judged."""
+    nothing = dict.fromkeys(("size", "value", "lower", "upper", "seconds"))
+    return {"method": method, **nothing, "failed": 0}
+
+
+def _comparison_row(evidence: Evidence, method: str) -> dict[str, Any]:
+    estimate = evidence.inference.estimate(method)
+    summary = evidence.results.summary(evidence.metric, rule="best")
+    row = _row(summary, method, evidence.learner)
+    return {
+        "method": method,
+        "size": None if estimate is None else estimate.size,
+        **{
+            k: v for k, v in _estimate(evidence, method).items() if k in ("value", "lower", "upper")
+        },
+        "seconds": row["seconds"],
+        "failed": row["n_failed"],
+    }
 
 
 def _curves(evidence: Evidence) -> list[dict[str, Any]]:
-    names = ["method", "learner", "size", "mean", "lower", "upper", "nogueira", "nogueira_lower",
-              "nogueira_upper"]  # fmt: skip
-    return evidence.results.curves(evidence.metric).select(names).to_dicts()
+    """Return the rates at every size, of nested folds; of the splits if there are none."""
+    result = evidence.inference.nested
+    if result is not None:
+        return result.curve(evidence.metric).drop("learner").to_dicts()
+    return evidence.results.curves(evidence.metric).select("method", "size", "mean").to_dicts()
 
 
-def _null(evidence: Evidence) -> list[dict[str, Any]]:
-    return evidence.results.null_test(evidence.metric).drop("dataset", "biased").to_dicts()
+def _halves(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return the agreement of halves at every size, beside that of shuffled labels."""
+    halves = evidence.inference.halves
+    return [] if halves is None else halves.table().drop("method", "n").to_dicts()
 
 
 def _selections(evidence: Evidence) -> dict[str, list[str]]:
-    """Return the selection of each method from all rows, at the size that the rule chooses."""
-    sizes = {
-        row["method"]: row["size"]
-        for row in _comparison(evidence)["rows"]
-        if row["learner"] == evidence.learner and row["size"] is not None
-    }
+    """Return the selection of each method from all rows, as many as the signature has."""
     return {
-        name: [evidence.names[c] for c in evidence.signature_of(name, int(sizes[name])).tolist()]
+        name: [evidence.names[c] for c in evidence.signature_of(name, evidence.size).tolist()]
         for name in evidence.fitted
-        if name in sizes
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from featly.diagnostics import associations
 from featly.reports.context import Evidence
+from featly.reports.curves import draw_halves, draw_rates
 from featly.table.frames import is_frame, take_columns
 
 __all__ = ["Figure", "figures", "inline_svg"]
@@ -81,32 +82,34 @@ def _drawings(
 
     results, main, fitted = evidence.results, evidence.main, evidence.fitted_main
     selection: dict[str, Any] = {"learner": evidence.learner}
-    curves: dict[str, Any] = {"rule": evidence.rule, "methods": facts["protocol"]["methods"][:MOST]}
     ranks_all = all(len(order) == evidence.data.n_features for order in evidence.orders)
     size = evidence.size if ranks_all else None  # a method that chooses the size itself takes None
+    of_folds = facts["protocol"]["repeats"] > 0
+    predicted_by = "models that did not see them" if of_folds else "models of the random splits"
     yield (
         "performance",
         "How well, by number of columns",
-        "Higher is better, unless it is an error. The band is the 95% interval of the mean, wide "
-        "enough for splits that share rows; the ring is the chosen size; the dotted line is "
-        "guessing.",
+        f"Of rows predicted by {predicted_by}. Higher is better, unless it is an error; the broken "
+        "line is the chosen size, the dotted line is guessing. The best point of a curve is too "
+        "good, since chance helped to choose it; the figure above is without that.",
         "certainty",
-        lambda: plots.plot_curves(results, metric=evidence.metric, **selection, **curves),
+        lambda: draw_rates(evidence, facts, MOST),
     )
-    if any(row["nogueira"] is not None for row in facts["curves"]):  # needs more than one split
+    if any(row["stability"] is not None for row in facts["halves"]):
         yield (
-            "stability",
-            "How stable, by number of columns",
-            "1: every split chooses the same columns. 0: they agree as much as random choices do.",
+            "halves",
+            "Do two halves of the rows choose the same, by number of columns",
+            "1: both halves choose the same columns. 0: they agree as random choices do. With "
+            "shuffled outcomes there is nothing to agree on.",
             "certainty",
-            lambda: plots.plot_curves(results, metric="stability", **selection, **curves),
+            lambda: draw_halves(evidence, facts),
         )
     yield (
         "frequencies",
         "Which columns the splits choose",
         "The share of the splits in which a column is among the chosen"
         f"{f' (the best {size:,})' if size else ''}. The dotted line is what random choices would "
-        "give.",
+        "give. Splits share most of their rows: columns of noise may be chosen often, too.",
         "certainty",
         lambda: plots.plot_frequencies(
             results, size=size, method=main, n_features=LISTED, **selection

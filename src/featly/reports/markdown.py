@@ -115,21 +115,22 @@ def _ranking(facts: dict[str, Any]) -> str:
 
 def _comparison(facts: dict[str, Any]) -> str:
     rows = [
-        (row["method"], row["learner"], "–" if row["size"] is None else f"{row['size']:,}",
-         _format_three(row["value"]), _format_interval(row), _format_three(row["stability"]))
+        (row["method"], "–" if row["size"] is None else f"{row['size']:,}",
+         "not compared" if row["value"] is None else f"{row['value']:.2f}", _format_interval(row))
         for row in facts["comparison"]["rows"]
     ]  # fmt: skip
     metric = words.METRICS_IN_WORDS[facts["protocol"]["metric"]]
-    return _table(("method", "learner", "columns", metric, "95% interval", "stability"), rows)
+    return _table(("method", "columns", metric, "95% interval"), rows)
 
 
 def _pairs(facts: dict[str, Any]) -> str:
     rows = [
-        (f"{row['method_a']} - {row['method_b']}", row["learner"], f"{row['difference']:+.3f}",
-         f"{row['lower']:+.3f} to {row['upper']:+.3f}", _format_p(row["p_adjusted"]))
+        (f"{row['method_a']} - {row['method_b']}", f"{row['difference']:+.2f}",
+         "–" if row["p_adjusted"] is None else f"{row['lower']:+.2f} to {row['upper']:+.2f}",
+         _format_p(row["p_adjusted"]), row["answer"])
         for row in facts["comparison"]["pairs"]
     ]  # fmt: skip
-    head = ("difference", "learner", "mean", "95% interval", "p (Holm)")
+    head = ("difference", "mean", "interval (Holm)", "p (Holm)", "in words")
     return _table(head, rows) if rows else ""
 
 
@@ -167,9 +168,5 @@ def _format_p(value: float | None) -> str:
     return f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def _format_three(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
 def _format_interval(row: dict[str, Any]) -> str:
-    return "–" if row["lower"] is None else f"{row['lower']:.3f} to {row['upper']:.3f}"
+    return "–" if row["lower"] is None else f"{row['lower']:.2f} to {row['upper']:.2f}"

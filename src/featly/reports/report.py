@@ -226,7 +226,8 @@ def _python_call(evidence: "Evidence") -> str:
         "row_groups=groups,  # which rows belong together": evidence.data.row_groups is not None,
         "official=part,  # which rows are for training": evidence.data.official is not None,
         "resample=sampler,  # that balances the training rows": study.resample is not None,
-        f"null={study.null},": study.null > 0,
+        f"null={evidence.null},": evidence.null is not None,
+        "thorough=True,": evidence.inference.thorough,
         "individuals=False,": not evidence.individuals,
     }
     lines += [f"    {line}" for line, is_used in optional_lines.items() if is_used]

@@ -6,14 +6,16 @@ from typing import Any
 from featly.diagnostics import SuspectColumns
 
 __all__ = [
+    "EXPLAINED",
     "METRICS_IN_WORDS",
     "about_classes",
     "about_columns",
     "about_filler",
     "amount",
-    "answers",
     "describe_protocol",
     "evidence_sentence",
+    "not_compared",
+    "percent",
     "rate",
     "summary",
 ]
@@ -24,11 +26,7 @@ METRICS_IN_WORDS = {
     "error": "error rate",
     "sensitivity": "sensitivity",
     "specificity": "specificity",
-    "ppv": "positive predictive value",
-    "npv": "negative predictive value",
-    "f1": "F1",
     "auc": "area under the ROC curve",
-    "pr_auc": "area under the precision-recall curve",
 }
 EXPLAINED = {
     "bcr": "the mean over the classes of the share of their rows that are predicted right",
@@ -36,11 +34,7 @@ EXPLAINED = {
     "error": "the share of rows that are predicted wrong",
     "sensitivity": "the share of rows of the second class that are found",
     "specificity": "the share of rows of the first class that are found",
-    "ppv": "the share of rows predicted as the second class that are of it",
-    "npv": "the share of rows predicted as the first class that are of it",
-    "f1": "the harmonic mean of sensitivity and positive predictive value",
     "auc": "how often a row of the second class has a larger decision value than one of the first",
-    "pr_auc": "the mean share of rows of the second class among those of largest decision values",
 }
 RULES_IN_WORDS = {
     "within-interval": "the smallest number of columns whose mean lies in the confidence interval "
@@ -52,146 +46,32 @@ RULES_IN_WORDS = {
     "knee": "the number of columns at the knee of the curve",
     "rule-of-thumb": "a fixed share of the columns, by how many there are",
 }
-# Nogueira, Sechidis and Brown (2018), after Fleiss: below 0.4 poor, above 0.75 excellent
-POOR, EXCELLENT = 0.4, 0.75
-ALWAYS = 0.99
 FEW_IN_CLASS = 30
-
-
-# ---- answers -------------------------------------------------------------------------------------
-def answers(facts: dict[str, Any]) -> list[dict[str, str]]:
-    """Answer a reader's questions: question, answer, text, and a level for a mark beside it.
-
-    The level is "good", "fair" or "poor".
-    """
-    entries = [_prediction_answer(facts["headline"]), _stability_answer(facts["headline"])]
-    comparison = _all_columns_answer(facts)
-    if comparison is not None:
-        entries.append(comparison)
-    for row in facts.get("null", ()):
-        if row["method"] == facts["method"]["name"]:
-            entries.append(_chance_answer(row))
-            break
-    return entries
-
-
-def _prediction_answer(headline: dict[str, Any]) -> dict[str, str]:
-    question = "Does it predict rows that it has not seen?"
-    value, lower, upper = headline["value"], headline["lower"], headline["upper"]
-    name = METRICS_IN_WORDS[headline["metric"]]
-    if lower is None:
-        text = f"The {name} is {rate(value)} on a single test part, too little for an interval."
-        return _answer(question, "Cannot be told", "fair", text)
-    text = f"The {name} is {rate(value)}, with a 95% interval from {rate(lower)} to {rate(upper)}."
-    chance = headline["chance"]
-    if chance is None:
-        return _answer(question, f"{name.capitalize()} {rate(value)}", "fair", text)
-    text += f" Guessing would give {rate(chance)}."
-    better = headline["greater_is_better"]
-    beyond = lower > chance if better else upper < chance
-    if not beyond:
-        text += " The interval contains that: the columns may tell nothing."
-        return _answer(question, "Not shown", "poor", text)
-    ends = (1 - chance) if better else chance
-    gain = abs(value - chance) / ends if ends else 0.0
-    if gain >= 0.6:
-        return _answer(question, "Yes, well", "good", text)
-    return _answer(question, "Yes, with many errors" if gain < 0.3 else "Yes", "fair", text)
-
-
-def _stability_answer(headline: dict[str, Any]) -> dict[str, str]:
-    question = "Would other rows have given the same columns?"
-    value, lower, upper = (headline[f"stability{end}"] for end in ("", "_lower", "_upper"))
-    if value is None:
-        text = "A single split, or a method that takes all columns, says nothing about stability."
-        return _answer(question, "Cannot be told", "fair", text)
-    text = f"The stability over {headline['n_splits']} splits is {value:.2f}"
-    if lower is not None:
-        text += f" (95% interval {lower:.2f} to {min(upper, 1.0):.2f})"
-    text += "; 1 is the same choice every time, 0 what chance would give."
-    if value >= EXCELLENT:
-        return _answer(question, "Mostly" if value < ALWAYS else "Yes", "good", text)
-    if value >= POOR:
-        return _answer(question, "In part", "fair", text)
-    text += " Other columns would have served as well: do not read much into single ones."
-    return _answer(question, "Hardly", "poor", text)
-
-
-def _all_columns_answer(facts: dict[str, Any]) -> dict[str, str] | None:
-    """Answer whether the selection does better than all columns together."""
-    question = "Is it better than using all columns?"
-    main, learner = facts["method"]["name"], facts["protocol"]["learner"]
-    nothing = [name for name in facts["protocol"]["methods"] if name == "none"]
-    pair = next(
-        (
-            row
-            for row in facts["comparison"]["pairs"]
-            if {row["method_a"], row["method_b"]} == {main, *nothing} and row["learner"] == learner
-        ),
-        None,
-    )
-    if pair is None or not nothing:
-        return None
-    sign = 1.0 if pair["method_a"] == main else -1.0
-    difference = sign * pair["difference"]
-    ends = sorted((sign * pair["lower"], sign * pair["upper"]))
-    name = METRICS_IN_WORDS[facts["headline"]["metric"]]
-    text = (
-        f"The {name} differs by {difference:+.3f} from that of all {facts['data']['columns']:,} "
-        f"columns (95% interval {ends[0]:+.3f} to {ends[1]:+.3f}, p = {pair['p_value']:.2g}"
-    )
-    n_pairs = len(facts["comparison"]["pairs"])
-    # this comparison was planned before the results; the others on the page were not
-    counted_in = f"; {pair['p_adjusted']:.2g} if all {n_pairs} comparisons below are counted"
-    text += f"{counted_in if n_pairs > 1 else ''})."
-    good = difference if facts["headline"]["greater_is_better"] else -difference
-    if pair["p_value"] < 0.05:
-        level = "good" if good > 0 else "poor"
-        return _answer(question, "Yes" if good > 0 else "No, worse", level, text)
-    text += f" {amount(facts['headline']['size'], 'column')} instead of all, at no loss that shows."
-    return _answer(question, "No difference that is more than chance", "fair", text)
-
-
-def _chance_answer(row: dict[str, Any]) -> dict[str, str]:
-    question = "Could it be chance?"
-    text = (
-        f"The whole of it was done again with shuffled labels, {row['n_null']} times: on average "
-        f"{rate(row['null_mean'])}, at best {rate(row['null_best'])}, against "
-        f"{rate(row['observed'])} at the best size. p = {row['p_value']:.2g}."
-    )
-    if row["p_value"] <= 0.05:
-        return _answer(question, "Unlikely", "good", text)
-    least = 1 / (1 + row["n_null"])
-    if least > 0.05 and row["p_value"] < 1.5 * least:
-        text += (
-            f" None did as well, but so few cannot give a p below {least:.2g}: ask for 19 or more."
-        )
-        return _answer(question, "Too few shuffles to tell", "fair", text)
-    return _answer(question, "Yes", "poor", text)
-
-
-def _answer(question: str, answer: str, level: str, text: str) -> dict[str, str]:
-    return {"question": question, "answer": answer, "level": level, "text": text}
 
 
 # ---- paragraphs ----------------------------------------------------------------------------------
 def summary(facts: dict[str, Any]) -> str:
     """Return the first paragraph of the page."""
     headline, data = facts["headline"], facts["data"]
-    size = len(facts["signature"])
-    chosen = f"{amount(size, 'column')} of {data['columns']:,}"
-    name = METRICS_IN_WORDS[headline["metric"]]
-    interval = ""
-    if headline["lower"] is not None:
-        interval = f" (95% interval {rate(headline['lower'])} to {rate(headline['upper'])})"
-    chance = "" if headline["chance"] is None else f"; guessing gives {rate(headline['chance'])}"
-    reach = "it reaches" if size == 1 else "they reach"
-    article = "an" if name[0] in "aeiou" else "a"
-    return (
-        f"From {data['rows']:,} rows, {facts['method']['name']} selects {chosen}. On rows that the "
-        f"selection never saw, {reach} {article} {name} of {rate(headline['value'])}"
-        f"{interval}{chance}."
-    )
+    chosen = f"{amount(len(facts['signature']), 'column')} of {data['columns']:,}"
+    begin = f"From {data['rows']:,} rows, {facts['method']['name']} selects {chosen}."
+    if headline["value"] is None:
+        return (
+            f"{begin} How well such columns predict new rows cannot be told: {_refusal(headline)}."
+        )
+    chance = headline["chance"]
+    guess = ""
+    if chance is not None:
+        guess = f" Guessing gets {percent(chance)}."
+        if headline["metric"] == "auc":
+            guess = f" Guessing has {chance:.2f}."
+        elif headline["metric"] == "error":
+            guess = f" Guessing gets {percent(chance)} wrong."
+    return f"{begin} {headline['sentence']}{guess}"
+
+
+def _refusal(headline: dict[str, Any]) -> str:
+    return headline["refusal"].rstrip(".") or "no fit of a nested fold has a prediction"
 
 
 def describe_protocol(facts: dict[str, Any]) -> list[str]:
@@ -206,13 +86,13 @@ def describe_protocol(facts: dict[str, Any]) -> list[str]:
     paragraphs = [
         f"The method that makes the signature is {method['name']} ({method['class']}){about}. {why}"
     ]
-    paragraphs.append(_describe_splits(protocol, data))
     other_methods = [name for name in protocol["methods"] if name != method["name"]]
     names = [name if name != "none" else "no selection at all" for name in other_methods]
     sizes = protocol["sizes"]
     steps = [
-        f"At every split the columns are ranked on the training rows alone, {protocol['learner']} "
-        f"is trained on the best {_join_values(sizes)} of them, and predicts the test rows."
+        f"In every fold and split the columns are ranked on the training rows alone, "
+        f"{protocol['learner']} is trained on the best {_join_values(sizes)} of them, and predicts "
+        "the other rows."
     ]
     if protocol["fill"]:
         steps.append("Missing values are filled from the training rows (medians, or a level of "
@@ -222,18 +102,53 @@ def describe_protocol(facts: dict[str, Any]) -> list[str]:
     if names:
         steps.append(f"The same was done for {_join_values(names)}, to compare with.")
     paragraphs.append(" ".join(steps))
+    paragraphs += _describe_inference(facts)
+    paragraphs.append(_describe_splits(protocol, data))
     rule = protocol["rule"]
     rule_text = RULES_IN_WORDS.get(str(rule), f"the size {rule}, which was asked for")
-    nested = facts["headline"]["nested"]
-    optimism = ""
-    if nested is not None:
-        optimism = (
-            f" The size was chosen on the splits that judge it, which flatters it a little: with "
-            f"the size for each split chosen on the others, the figure is {rate(nested)}."
-        )
     paragraphs.append(
-        f"How many columns: {rule_text}.{optimism} The signature is then made from all rows."
+        f"How many columns: {rule_text}, by the predictions of all rows in the nested folds. The "
+        "signature is then made from all rows."
+        if protocol["repeats"]
+        else f"How many columns: {rule_text}, by the random splits. The signature is then made "
+        "from all rows."
     )
+    return paragraphs
+
+
+def _describe_inference(facts: dict[str, Any]) -> list[str]:
+    """Describe the nested folds, the shuffles and the halves."""
+    protocol, headline = facts["protocol"], facts["headline"]
+    paragraphs = []
+    if protocol["repeats"]:
+        part = ""
+        if protocol["judged_rows"] < facts["data"]["rows"]:
+            part = f" of the {protocol['judged_rows']:,} training rows"
+        mode = (
+            f"five times (thorough mode; {protocol['folds']} x {protocol['repeats']} folds)"
+            if protocol["thorough"]
+            else "once (quick mode; --thorough, in Python thorough=True, draws them five times, "
+            "which makes the interval narrower and less dependent on the seed)"
+        )
+        paragraphs.append(
+            f"The estimate, its interval and the comparisons come from nested cross-validation: "
+            f"{protocol['folds']} folds{part}, drawn {mode}. For each fold, the ranking, the "
+            f"number of columns and the learner come from the other rows alone, the number by "
+            f"{protocol['inner']} inner folds. The interval has been measured on made tables: it "
+            "contains the rate of the final model on new rows in about 19 of 20."
+        )
+    if headline["test"] is not None and headline["test"]["drawn"]:
+        paragraphs.append(
+            f"Shuffled outcomes: the same recipe was run on five folds, with the real labels and "
+            f"with {amount(headline['test']['drawn'], 'shuffle')} of them; what counts is the mean "
+            "over all numbers of columns. It stops early once five shuffles do as well."
+        )
+    if headline["halves"] is not None:
+        paragraphs.append(
+            f"Halves: {headline['n_halves']} times the rows were cut into two halves that share "
+            "none, and the columns chosen on one half compared with those of the other; the same "
+            "with shuffled labels."
+        )
     return paragraphs
 
 
@@ -253,7 +168,19 @@ def _describe_splits(protocol: dict[str, Any], data: dict[str, Any]) -> str:
     groups = ""
     if data["row_groups"]:
         groups = f" Rows of the same group ({data['row_groups']:,} groups) never straddle a split."
-    return f"Judged by {text}.{groups} Seed {protocol['seed']}."
+    seen = "How often a column is chosen comes" if protocol["repeats"] else (
+        "Curves, and how often a column is chosen, come"
+    )  # fmt: skip
+    return (
+        f"{seen} from {text}.{groups} Such splits share rows: they are no evidence about new ones. "
+        f"Seed {protocol['seed']}."
+    )
+
+
+def not_compared(facts: dict[str, Any]) -> list[str]:
+    """Return the advised alternatives that the quick mode did not judge."""
+    judged = facts["protocol"]["methods"]
+    return [r["method"] for r in facts["comparison"]["rows"] if r["method"] not in judged]
 
 
 def evidence_sentence(facts: dict[str, Any]) -> str:
@@ -329,6 +256,11 @@ def about_columns(suspect: SuspectColumns) -> list[str]:
 def rate(value: float | None) -> str:
     """Return a rate with two digits."""
     return "–" if value is None else f"{min(max(value, 0.0), 1.0):.2f}"
+
+
+def percent(value: float) -> str:
+    """Return a share in whole percent."""
+    return f"{100 * value:.0f}%"
 
 
 def amount(count: int, word: str) -> str:

@@ -304,13 +304,21 @@ class Nested:
         y, weights = self._strata(metric)
         return compare_hits(a, b, y, weights=weights, groups=self.dataset.row_groups, level=level)
 
-    def comparisons(self, first: str, **options: Any) -> "pl.DataFrame":
-        """Compare a method with every other one; p-values are adjusted by Holm.
+    def comparisons(
+        self, first: str, *, others: Sequence[str] | None = None, **options: Any
+    ) -> "pl.DataFrame":
+        """Compare a method with every other one; all of it allows for how many there are.
+
+        p-values are adjusted by Holm. Intervals have the level at which Holm's procedure decides on
+        their comparison, so that one lies beside 0 where its adjusted p is at most 1 - `level`, and
+        only there.
 
         Parameters
         ----------
         first : str
             Name of the method.
+        others : sequence of str or None, default=None
+            Names of those to compare it with; None is all.
         **options
             As in :meth:`compare`.
 
@@ -322,13 +330,18 @@ class Nested:
         """
         import polars as pl
 
-        others = [m for m in dict.fromkeys(c.method for c in self.candidates) if m != first]
+        if others is None:
+            others = [m for m in dict.fromkeys(c.method for c in self.candidates) if m != first]
+        alpha = 1 - options.pop("level", 0.95)
         results = [self.compare(first, other, **options) for other in others]
         p_values = [r.p_value for r in results if r.p_value is not None]
         adjusted = iter(holm(p_values).tolist() if p_values else [])
+        levels = iter(_holm_levels(p_values, alpha))
         rows = []
         for other, result in zip(others, results, strict=True):
             p_holm = None if result.is_same else next(adjusted)
+            if p_holm is not None:
+                result = self.compare(first, other, **options, level=next(levels))
             rows.append(
                 {
                     "first": first,
@@ -338,7 +351,7 @@ class Nested:
                     "upper": result.upper,
                     "p_value": result.p_value,
                     "p_holm": p_holm,
-                    "answer": self._answer(result, p_holm, 1 - options.get("level", 0.95)),
+                    "answer": self._answer(result, p_holm, alpha),
                 }
             )
         floats = ("difference", "lower", "upper", "p_value", "p_holm")
@@ -501,3 +514,19 @@ class Nested:
 
     def _first_error(self) -> str:
         return self.errors[0] if self.errors else "no reason is known"
+
+
+def _holm_levels(p_values: Sequence[float], alpha: float) -> list[float]:
+    """Return the level of the interval of each comparison that agrees with Holm's procedure.
+
+    The comparison of the k-th smallest of m p-values is decided at alpha / (m - k + 1). From the
+    first that is not significant on, none is, and all have the level of that one.
+    """
+    levels, m, step = [0.0] * len(p_values), len(p_values), 0
+    for place, k in enumerate(np.argsort(p_values, kind="stable").tolist()):
+        if place == step and p_values[k] <= alpha / (m - step):
+            levels[k] = 1 - alpha / (m - step)
+            step += 1
+        else:
+            levels[k] = 1 - alpha / (m - step)
+    return levels

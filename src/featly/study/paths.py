@@ -227,6 +227,11 @@ class PathRunner:
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
+    @property
+    def has_workers(self) -> bool:
+        """Return whether other processes have fitted any path."""
+        return self._scratch is not None
+
     def expect(self, counts: Mapping[str, int]) -> None:
         """Count the tasks of each method for the time left, before they are run."""
         for method, count in counts.items():

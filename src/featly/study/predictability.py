@@ -131,8 +131,8 @@ def predictability(
     most : int, default=99
         Shuffles to draw at most.
     time_limit : float or None, default=None
-        Seconds that all shuffles may take. If 99 would take longer, 19 are drawn; if those would,
-        too, the answer is that of `estimate`, or there is none.
+        Seconds that all shuffles may take, were nothing else running. If 99 would take longer, 19
+        are drawn; if those would, too, the answer is that of `estimate`, or there is none.
     estimate : NestedEstimate or None, default=None
         A balanced rate, whose lower limit answers where there is no time for shuffles.
     random_state : int, default=0
@@ -271,7 +271,7 @@ class _Shuffles:
 
     def evaluate(self, draws: Sequence[int]) -> list[float]:
         """Return the statistic of each expected draw."""
-        cpu = time.process_time()
+        began = time.process_time()
         plans = [self._plan(draw) for draw in draws]
         tasks = [task for _, tasks in plans for task in tasks]
         paths = self.runner.run(tasks)
@@ -279,9 +279,8 @@ class _Shuffles:
         for (codes, own_tasks), draw in zip(plans, draws, strict=True):
             own_paths = [next(paths) for _ in own_tasks]
             if draw == 0:
-                # a path of this process may have used several threads: all of them count
-                cpu = time.process_time() - cpu
-                self.seconds_each = max(_seconds(own_paths), cpu)
+                spent = time.process_time() - began
+                self.seconds_each = _seconds(own_paths, self.runner.has_workers, spent)
                 self.errors = [error for path in own_paths for error in path.errors]
                 known = (np.isfinite(path.values).any() for path in own_paths)
                 self.has_values = len(self.dataset.classes) == 2 and any(known)
@@ -338,6 +337,10 @@ class _Shuffles:
         return float(np.mean(means)) if means else float("nan")
 
 
-def _seconds(paths: Sequence[Path]) -> float:
-    """Return the seconds that paths took in all."""
-    return sum(path.seconds for path in paths)
+def _seconds(paths: Sequence[Path], has_workers: bool, spent: float) -> float:
+    """Return the seconds that paths took in all.
+
+    Where this process did the work itself it is its own time, so that what else the machine does
+    does not decide on the number of shuffles.
+    """
+    return sum(path.seconds for path in paths) if has_workers else spent
