@@ -1,4 +1,4 @@
-"""What a study takes where the user names nothing."""
+"""The learner of a study where the user names none."""
 
 import numpy as np
 import pytest
