@@ -12,7 +12,7 @@ import featly
 from featly import DataError, LeakWarning, ParameterError, Schema, SchemaWarning
 from featly.plots.table_columns import read_columns
 from featly.reports import answers as page_answers
-from featly.reports import signature
+from featly.reports import signature, text
 from featly.reports.columns import column_facts, number
 from featly.study import KFold, Subsampling, half_stability, nested, predictability
 from tests.reports.quick import quick_report
@@ -183,7 +183,7 @@ def test_columns_that_a_selector_left_out_are_no_filler():
     report = quick_report(X, y, methods=["cfs"], splits=2)
     assert 0 < len(report.signature) < 6
     assert report.facts["filler"] == 0
-    assert words.evidence_sentence(report.facts) == ""
+    assert text.evidence_sentence(report.facts) == ""
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(40, 6))
     report = quick_report(noise, np.arange(40) % 2, methods=["cfs"], splits=2)
