@@ -1,4 +1,4 @@
-"""How often `featly.check_table` is wrong: alarms on clean tables, and lies that it finds.
+"""Alarms of `featly.check_table` on clean tables, and lies that it finds: how often it is wrong.
 
 ``python -m studies.alarms [--tables N] [--seed S]`` draws clean tables of eight laws (40 to 1,200
 rows, 5 to 600 columns, two to five classes, half of them with a signal, half with missing values at
