@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from featly.basics.estimators import BaseEstimator, ClassifierMixin
 from featly.basics.params import Parameters, check_parameters, field
-from featly.basics.typing import FloatArray
+from featly.basics.typing import AnyArray, FloatArray
 from featly.combine.decoding import Classifier
 from featly.learners.path import PathPredictions
 
@@ -133,9 +133,9 @@ class Balanced(Parameters, ClassifierMixin, BaseEstimator):
             learner.fit(X, y, **{name: weights})
         else:
             learner.fit(X, y)
-        self.learner_ = learner
-        self.classes_ = learner.classes_
-        self.shares_ = counts / len(codes)
+        self.learner_: Any = learner
+        self.classes_: AnyArray = learner.classes_
+        self.shares_: FloatArray = counts / len(codes)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -54,7 +54,8 @@ class Finding:
         options = " or ".join(option for option in said if option)
         return f"{self.text} {self.remedy}{f' ({options})' if options else ''}".strip()
 
-    __str__ = describe
+    def __str__(self) -> str:
+        return self.describe()
 
 
 def _say_option(name: str, value: str, style: str) -> str:
