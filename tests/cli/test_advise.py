@@ -64,6 +64,7 @@ def test_the_same_as_in_python(featly, csv, frame):
     assert document["splits"] == "Subsampling(200, test_size=0.1, random_state=3)"
 
 
+@pytest.mark.thorough
 def test_the_next_commands_can_be_typed(featly, csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ("--target", "ill", "--drop", "noise", "--categorical", "age", "--keep", "marker",
@@ -200,6 +201,7 @@ def test_auto_brings_its_own_parameters(mistake, csv):
     assert "--set goes with a method that is named" in message
 
 
+@pytest.mark.thorough
 def test_evaluate_what_is_advised(featly, csv):
     quick = ("--splits", "4", "--sizes", "1,3")
     code, out, err = featly("evaluate", csv, "-t", "ill", "--methods", "auto", *quick)

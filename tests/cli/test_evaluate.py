@@ -323,6 +323,7 @@ def _second_plan(mistake, numbers, folder):
 
 
 # ---- the learner that nobody named ---------------------------------------------------------------
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "learner"),
     [

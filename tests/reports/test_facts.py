@@ -154,6 +154,7 @@ def make_table(n=40, p=6, n_classes=2):
     return X, y
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_classes", [3, 15])
 def test_many_classes(n_classes):
     X, y = make_table(120, 8, n_classes)
@@ -326,6 +327,7 @@ def test_without_methods_it_is_advised():
     assert "advised by featly" in report.html()
 
 
+@pytest.mark.thorough
 def test_reasons_are_of_what_was_done():
     X, y = make_table(60, 10)
     advice = featly.advise(X, y)

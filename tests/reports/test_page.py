@@ -170,6 +170,7 @@ def test_many_columns_can_be_looked_up_and_cannot_end_the_script():
     assert sum(lookup["chosen"].values()) == 3 * 2
 
 
+@pytest.mark.thorough
 def test_five_hundred_columns_stay_below_two_megabytes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 9_000)).astype(np.float32)
