@@ -170,7 +170,10 @@ def test_weights_of_norm_1_are_those_of_the_whole_program(table, favoured, n_ite
         remaining = np.minimum(ranker.iterations_, ranker.n_iter_ - 1) == k
         weights = np.exp(ranker.log_weight_)
         assert weights[remaining] == pytest.approx(expected[k][0][remaining], rel=1e-6, abs=1e-7)
-    assert abs(ranker.n_iter_ - len(expected)) <= 1  # an objective that falls by its rounding
+    # an objective that falls by its rounding, while the weights stay, may end either of the two
+    steps = [weights for weights, *_ in expected]
+    changes = [k for k in range(1, len(steps)) if not np.allclose(steps[k], steps[k - 1], 1e-9, 0)]
+    assert max(changes, default=0) <= ranker.n_iter_ <= len(expected) + 1
     assert (np.diff(ranker.objective_) < 0).all()
 
 
