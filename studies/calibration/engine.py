@@ -1,7 +1,8 @@
-"""The engine of nested cross-validation by itself, on the tables of the reports.
+"""The engine behind the page and ``featly evaluate``, one sentence at a time.
 
-It is asked what the page says by it: whether the columns predict, how well with what interval,
-whether another pipeline is better, how far halves agree. It needs :func:`featly.study.nested`.
+Every function asks one thing of a table that the page says by the same call: how well a recipe
+predicts and with what interval, whether it predicts at all, whether another one is better, how far
+halves agree. One thing alone is quick, so many tables can be asked.
 """
 
 from functools import partial
@@ -11,55 +12,138 @@ import numpy as np
 import polars as pl
 
 import featly
-from featly.study import half_stability, nested, predictability
-from studies.calibration.figures import LEARNER, STABLE_SIZES, Row
+from featly.study import Dataset, Nested, half_stability, nested, predictability
+from studies.calibration.figures import ALPHA, LEARNER, STABLE_SIZES, Row, interval_figures
 from studies.calibration.laws import Law
 from studies.calibration.pipelines import AllOfHalf, HalfOfColumns
-from studies.calibration.truth import Model, true_rates
+from studies.calibration.truth import Model, true_areas, true_class_rates, true_rates
 
 __all__ = [
-    "measure_engine",
+    "half_figures",
+    "interval_row_figures",
+    "measure_halves",
+    "measure_interval",
     "measure_pairs",
-    "measure_quick_engine",
+    "measure_predicts",
+    "measure_quick_interval",
     "measure_quick_pairs",
+    "measure_quick_versus_all",
+    "measure_versus_all",
+    "pair_figures",
+    "predicts_figures",
+    "versus_all_figures",
 ]
 
 FULL, QUICK = 5, 1  # repeats
+METRICS = ("bcr", "auc", "accuracy", "sensitivity")  # all but the first are of two classes
+QUICK_CUTS = 10  # into halves, as on the page
 
 
-def _measure_engine(law: Law, number: int, repeats: int) -> Row:
-    """Return what the engine says of a quick method, and the truth."""
-    X, y = law.table(number)
+def _method(X: Any) -> Any:
     is_mixed = isinstance(X, pl.DataFrame)
-    method: Any = featly.UnivariateTest(n_jobs=1) if is_mixed else featly.FTest(n_jobs=1)
-    methods = {"main": method, "none": "none"}
-    result = nested(methods, (X, y), repeats=repeats, learner=LEARNER, n_jobs=1)
-    estimate = result.estimate(method="main")
+    return featly.UnivariateTest(n_jobs=1) if is_mixed else featly.FTest(n_jobs=1)
+
+
+def _table(law: Law, number: int) -> tuple[Any, np.ndarray, Dataset]:
+    X, y = law.table(number)
+    return X, y, Dataset.of(X, y, row_groups=law.row_groups(number))
+
+
+# ---- how well does it predict? -------------------------------------------------------------------
+def _measure_interval(law: Law, number: int, repeats: int) -> Row:
+    """Return figures with their intervals, and the truth of each."""
+    X, y, data = _table(law, number)
+    method = _method(X)
+    result = nested(method, data, repeats=repeats, learner=LEARNER, n_jobs=1)
     order = method.fit(X, y).order_
+    row: Row = {}
+    for metric in METRICS if len(law.counts) == 2 else METRICS[:1]:
+        estimate = result.estimate(metric)
+        columns = tuple(order[: estimate.size].tolist())
+        row[metric] = [
+            estimate.value, _or_none(estimate.lower), _or_none(estimate.upper),
+            _truth(metric, law, number, X, y, columns), estimate.uncorrected, estimate.size,
+        ]  # fmt: skip
+    return row
+
+
+def _truth(
+    metric: str, law: Law, number: int, X: Any, y: np.ndarray, columns: tuple[int, ...]
+) -> float:
+    """Return the figure on new rows of a model of these columns."""
+    models = {"model": Model(columns, LEARNER)}
+    if metric == "auc":
+        return true_areas(law, number, X, y, models)["model"]
+    rates = true_class_rates(law, number, X, y, models)["model"]
+    if metric == "sensitivity":
+        return float(rates[1])
+    shares = (
+        np.bincount(y) / len(y) if metric == "accuracy" else np.full(len(rates), 1 / len(rates))
+    )
+    return float(shares @ rates)
+
+
+def interval_row_figures(row: Row) -> dict[str, bool | float | None]:
+    """Return how far the figures were off, and whether their intervals hold the truth."""
+    figures: dict[str, bool | float | None] = {"size": float(row["bcr"][5])}
+    for metric in METRICS:
+        if metric in row:
+            value, lower, upper, true, uncorrected, _ = row[metric]
+            suffix = "" if metric == "bcr" else f", {metric}"
+            figures |= interval_figures(suffix, value, lower, upper, true)
+            figures[f"uncorrected less true{suffix}"] = uncorrected - true
+    return figures
+
+
+# ---- does it predict? ----------------------------------------------------------------------------
+def measure_predicts(law: Law, number: int) -> Row:
+    """Return the answer by shuffled labels."""
+    X, _, data = _table(law, number)
+    test = predictability({"main": _method(X)}, data, learner=LEARNER, n_jobs=1)
+    return {"answer": test.answer, "p": test.p_value}
+
+
+def predicts_figures(row: Row) -> dict[str, bool | float | None]:
+    """Return what the answer is."""
+    return {
+        "says it predicts": row["answer"] == "yes",
+        "was not tested": row["answer"] == "not tested",
+    }
+
+
+# ---- is it better? -------------------------------------------------------------------------------
+def _measure_versus_all(law: Law, number: int, repeats: int) -> Row:
+    """Return the comparison of a selection with all columns, and the truth of both."""
+    X, y, data = _table(law, number)
+    method = _method(X)
+    result = nested({"main": method, "none": "none"}, data, repeats=repeats, learner=LEARNER,
+                    n_jobs=1)  # fmt: skip
+    size = result.estimate(method="main").size
     models = {
-        "main": Model(tuple(order[: estimate.size].tolist()), LEARNER),
+        "main": Model(tuple(method.fit(X, y).order_[:size].tolist()), LEARNER),
         "all": Model(tuple(range(X.shape[1])), LEARNER),
     }
     true = true_rates(law, number, X, y, models)
-    comparison = result.compare("main", "none")
-    test = predictability({"main": method}, (X, y), learner=LEARNER, n_jobs=1)
-    sizes = [size for size in STABLE_SIZES if size < X.shape[1]]
-    halves = half_stability({"main": method}, (X, y), sizes=sizes, n_jobs=1)
+    (row,) = result.comparisons("main", others=["none"]).to_dicts()
     return {
-        "size": estimate.size,
-        "told": estimate.value,
-        "lower": _or_none(estimate.lower),
-        "upper": _or_none(estimate.upper),
-        "uncorrected": estimate.uncorrected,
-        "true": true["main"],
-        "true_all": true["all"],
-        "predicts": test.answer,
-        "p": test.p_value,
-        "p_all": comparison.p_value,
-        "difference": comparison.difference,
-        "halves": {str(size): [_or_none(v) for v in halves.at("main", size)] for size in sizes},
-        "best": order[: max(STABLE_SIZES)].tolist(),
-        "columns": X.shape[1],
+        "p": row["p_value"], "difference": row["difference"], "lower": _or_none(row["lower"]),
+        "upper": _or_none(row["upper"]), "true": true["main"], "true_all": true["all"],
+    }  # fmt: skip
+
+
+def versus_all_figures(row: Row) -> dict[str, bool | float | None]:
+    """Return whether the two are told apart, and whether that is right."""
+    is_told_apart = row["p"] is not None and row["p"] <= ALPHA
+    is_better = is_told_apart and row["difference"] > 0
+    true = row["true"] - row["true_all"]
+    known = row["lower"] is not None
+    return {
+        "says better than all columns": is_better,
+        "says worse than all columns": is_told_apart and not is_better,
+        "says better, and it is not": true <= 0 if is_better else None,
+        "interval of the difference covers": row["lower"] <= true <= row["upper"]
+        if known
+        else None,
     }
 
 
@@ -69,27 +153,76 @@ def _measure_pairs(law: Law, number: int, repeats: int) -> Row:
     methods = {"a": HalfOfColumns(0), "b": HalfOfColumns(1), "all of b": AllOfHalf(1)}
     sizes = [1 << k for k in range(10) if 1 << k <= X.shape[1] // 2]
     result = nested(methods, (X, y), repeats=repeats, sizes=sizes, learner=LEARNER, n_jobs=1)
-    estimates = {name: result.estimate(method=name) for name in methods}
+    estimates = {name: result.estimate(method=name) for name in ("a", "all of b")}
     models = {
-        name: Model(tuple(method.fit(X, y).order_[: estimates[name].size].tolist()), LEARNER)
-        for name, method in methods.items()
+        name: Model(tuple(methods[name].fit(X, y).order_[: each.size].tolist()), LEARNER)
+        for name, each in estimates.items()
     }
     true = true_rates(law, number, X, y, models)
-    pairs = [("a", "b"), ("a", "all of b"), ("b", "all of b")]
     return {
         "chosen": {
             name: [each.value, _or_none(each.lower), _or_none(each.upper), true[name]]
             for name, each in estimates.items()
         },
-        "p": {f"{a} - {b}": result.compare(a, b).p_value for a, b in pairs},
+        "p": _p_values(result),
+    }
+
+
+def _p_values(result: Nested) -> dict[str, list[float | None]]:
+    """Return the p-value of each pair alone, and adjusted for the number of pairs."""
+    pairs = [("a", "b"), ("a", "all of b"), ("b", "all of b")]
+    alone = [result.compare(*pair).p_value for pair in pairs]
+    by_p = sorted(range(len(pairs)), key=lambda k: 1.0 if alone[k] is None else alone[k])
+    adjusted, largest = [1.0] * len(pairs), 0.0
+    for place, k in enumerate(by_p):  # Holm
+        p = alone[k]
+        largest = max(largest, min(1.0, (len(pairs) - place) * (1.0 if p is None else p)))
+        adjusted[k] = largest
+    return {f"{a} - {b}": [alone[k], adjusted[k]] for k, (a, b) in enumerate(pairs)}
+
+
+def pair_figures(row: Row) -> dict[str, bool | float | None]:
+    """Return coverage and errors of the tests; equal predictions are not told apart."""
+    p = {pair: 1.0 if alone is None else alone for pair, (alone, _) in row["p"].items()}
+    return {
+        **interval_figures(", size chosen", *row["chosen"]["a"]),
+        **interval_figures(", all columns", *row["chosen"]["all of b"]),
+        "equals differ, sizes chosen": p["a - b"] <= ALPHA,
+        "a selection differs from all columns": p["a - all of b"] <= ALPHA,
+        "some pair of three differs": min(adjusted for _, adjusted in row["p"].values()) <= ALPHA,
+    }
+
+
+# ---- would other rows have given the same columns? -----------------------------------------------
+def measure_halves(law: Law, number: int) -> Row:
+    """Return the agreement of halves, that of shuffled labels, and the best columns."""
+    X, y, data = _table(law, number)
+    method = _method(X)
+    sizes = [size for size in STABLE_SIZES if size < X.shape[1]]
+    halves = half_stability({"main": method}, data, sizes=sizes, splits=QUICK_CUTS, n_jobs=1)
+    return {
+        "halves": {str(size): [_or_none(v) for v in halves.at("main", size)] for size in sizes},
+        "best": method.fit(X, y).order_[: max(STABLE_SIZES)].tolist(),
+        "columns": X.shape[1],
+    }
+
+
+def half_figures(row: Row) -> dict[str, bool | float | None]:
+    """Return what is said of stability."""
+    halves = row["halves"].items()
+    return {
+        **{f"stability of {size} told": value for size, (value, _) in halves},
+        **{f"stability of {size} on shuffled labels": null for size, (_, null) in halves},
     }
 
 
 def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    return None if value is None or np.isnan(value) else float(value)
 
 
-measure_engine = partial(_measure_engine, repeats=FULL)
-measure_quick_engine = partial(_measure_engine, repeats=QUICK)
+measure_interval = partial(_measure_interval, repeats=FULL)
+measure_quick_interval = partial(_measure_interval, repeats=QUICK)
+measure_versus_all = partial(_measure_versus_all, repeats=FULL)
+measure_quick_versus_all = partial(_measure_versus_all, repeats=QUICK)
 measure_pairs = partial(_measure_pairs, repeats=FULL)
 measure_quick_pairs = partial(_measure_pairs, repeats=QUICK)

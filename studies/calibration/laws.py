@@ -32,6 +32,7 @@ __all__ = [
     "Law",
     "Made",
     "Mixed",
+    "Repeated",
     "Together",
     "Twice",
     "available",
@@ -76,6 +77,10 @@ class Law:
         rng = self.generator(number)
         codes = rng.permutation(np.repeat(np.arange(len(self.counts)), self.counts))
         return self.columns(codes, rng), codes
+
+    def row_groups(self, number: int) -> np.ndarray | None:
+        """Return which rows of a table belong together; None where each is by itself."""
+        return None
 
     def new_rows(self, number: int) -> Iterator[Block]:
         """Yield rows by blocks that are not in the table of that number, as many of each class."""
@@ -127,15 +132,16 @@ class Made(Law):
 
     def columns(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw noise, and move the informative columns."""
-        X = self._noise(len(codes), rng)
-        if self.n_informative:
-            places = np.linspace(0, self.n_columns - 1, self.n_informative).round().astype(int)
-            n_classes = len(self.counts)
-            home = (
-                np.ones(len(places), int) if n_classes == 2 else np.arange(len(places)) % n_classes
-            )
-            X[:, places] += self.effect * (codes[:, None] == home)
-        return X
+        return self._noise(len(codes), rng) + self._noise_free(codes)
+
+    def _noise_free(self, codes: np.ndarray) -> np.ndarray:
+        """Return what the classes move the columns of each row by."""
+        moved = np.zeros((len(codes), self.n_columns))
+        places = np.linspace(0, self.n_columns - 1, self.n_informative).round().astype(int)
+        n_classes = len(self.counts)
+        home = np.ones(len(places), int) if n_classes == 2 else np.arange(len(places)) % n_classes
+        moved[:, places] = self.effect * (codes[:, None] == home)
+        return moved
 
     def _noise(self, n_rows: int, rng: np.random.Generator) -> np.ndarray:
         shape, r = (n_rows, self.n_columns), self.correlation
@@ -154,6 +160,34 @@ class Made(Law):
         loadings = _standard_scores(self.structure, self.n_columns)
         shared = rng.normal(size=(n_rows, len(loadings))) @ loadings / len(loadings) ** 0.5
         return np.asarray(np.sqrt(0.8) * shared + np.sqrt(0.2) * e)
+
+
+@dataclass(frozen=True)
+class Repeated(Made):
+    """Two, three or four rows of every patient; `counts` are patients, and new rows are new ones.
+
+    Attributes
+    ----------
+    share : float
+        How much of the variance of a column is that between patients.
+    """
+
+    share: float = 0.7
+
+    def row_groups(self, number: int) -> np.ndarray:
+        """Return the patient of every row."""
+        n_patients = sum(self.counts)
+        return np.repeat(np.arange(n_patients), 2 + np.arange(n_patients) % 3)
+
+    def table(self, number: int) -> tuple[Any, np.ndarray]:
+        """Draw patients and their classes, then the rows of each."""
+        rng, patient = self.generator(number), self.row_groups(number)
+        codes = rng.permutation(np.repeat(np.arange(len(self.counts)), self.counts))
+        between = self.columns(codes, rng)
+        centre = between - self._noise_free(codes)
+        within = rng.normal(size=(len(patient), self.n_columns))
+        noise = np.sqrt(self.share) * centre[patient] + np.sqrt(1 - self.share) * within
+        return noise + self._noise_free(codes[patient]), codes[patient]
 
 
 @dataclass(frozen=True)
@@ -353,6 +387,10 @@ LAWS: tuple[Law, ...] = (
     Made("strong 100 x 50", "strong", (50, 50), 50, n_informative=5, effect=1.5),
     Made("strong 62 x 1000, genes", "strong", (40, 22), 1000, n_informative=20, effect=1.0,
          structure="colon_alon"),
+    Made("noise 40 x 50, 4 in a class", "noise", (36, 4), 50),
+    Made("mid 40 x 50, 4 in a class", "mid", (36, 4), 50, n_informative=5, effect=1.2),
+    Repeated("noise 60 patients, 180 x 50", "noise", (30, 30), 50),
+    Repeated("mid 60 patients, 180 x 50", "mid", (35, 25), 50, n_informative=5, effect=0.8),
 )  # fmt: skip
 
 TOGETHER = Together("200 x 30, two together", "together", (100, 100), 30)

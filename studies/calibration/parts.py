@@ -14,19 +14,30 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 import featly
-from featly.study import Advice, Results, Study, Subsampling, advise
-from studies.calibration.figures import ALPHA, LEARNER, STABLE_SIZES, Row, interval_figures
-from studies.calibration.laws import ASIDE, LAWS, TOGETHER, Law, Made, Mixed, Twice
-from studies.calibration.pipelines import AllOfHalf, HalfOfColumns
+from featly.study import Advice, advise
+from studies.calibration.engine import (
+    half_figures,
+    interval_row_figures,
+    measure_halves,
+    measure_interval,
+    measure_pairs,
+    measure_predicts,
+    measure_quick_interval,
+    measure_quick_pairs,
+    measure_quick_versus_all,
+    measure_versus_all,
+    pair_figures,
+    predicts_figures,
+    versus_all_figures,
+)
+from studies.calibration.figures import ALPHA, STABLE_SIZES, Row, interval_figures
+from studies.calibration.laws import ASIDE, LAWS, TOGETHER, Law, Made, Repeated, Twice
 from studies.calibration.truth import Model, true_rates
 
 __all__ = ["PARTS", "Part"]
 
 METRIC = "bcr"
-SPLITS = 50  # those of a report; 200, as in featly evaluate, were measured to be no better
-FEW_SPLITS = 20  # where everything is done twenty times
-SHUFFLES = 19
-FIXED_SIZE = 8  # of intervals and tests without a choice of the size
+ALONE = tuple(law for law in LAWS if not isinstance(law, Repeated))  # every row by itself
 # questions of the report, by what they ask; a question that is none of these is an error
 QUESTIONS = {
     "predicts": r"predict",
@@ -155,85 +166,6 @@ def report_figures(row: Row) -> dict[str, bool | float | None]:
     }
 
 
-# ---- featly evaluate -----------------------------------------------------------------------------
-def measure_evaluate(law: Law, number: int) -> Row:
-    """Return intervals and p-values of two pipelines that are equal by construction.
-
-    The table has two halves of the same law, and every method sees one of them. So `a - b` is a
-    test of equals on all laws; `a - all of b` is one on noise only, since selecting may be better.
-    """
-    X, y = law.table(number)
-    width = X.shape[1] // 2
-    methods = {"a": HalfOfColumns(0), "b": HalfOfColumns(1), "all of b": AllOfHalf(1)}
-    sizes = [1 << k for k in range(10) if 1 << k <= width]
-    study = Study(methods, (X, y), Subsampling(SPLITS), sizes=sizes, learner=LEARNER)
-    results = study.run(n_jobs=1)
-    chosen = {row["method"]: row for row in results.summary(METRIC).rows(named=True)}
-    fixed = results.curves(METRIC).filter(pl.col("size") == FIXED_SIZE)
-    at = {row["method"]: row for row in fixed.rows(named=True)}
-    models = {}
-    for name in ("a", "b"):
-        order = methods[name].fit(X, y).order_
-        models[name] = Model(tuple(order[: chosen[name]["size"]].tolist()), LEARNER)
-        models[f"{name} fixed"] = Model(tuple(order[:FIXED_SIZE].tolist()), LEARNER)
-    models["all of b"] = Model(tuple(methods["all of b"].fit(X, y).order_.tolist()), LEARNER)
-    true = true_rates(law, number, X, y, models)
-    return {
-        "chosen": {
-            name: [row[METRIC], row["lower"], row["upper"], true[name]]
-            for name, row in chosen.items()
-        },
-        "fixed": {
-            name: [at[name]["mean"], at[name]["lower"], at[name]["upper"], true[f"{name} fixed"]]
-            for name in ("a", "b")
-        },
-        "p": _p_values(results, "chosen"),
-        "p_fixed": _p_values(results, FIXED_SIZE, ("a", "b")),
-    }
-
-
-def _p_values(
-    results: Results, size: int | str, names: tuple[str, ...] = ("a", "b", "all of b")
-) -> dict[str, list[float]]:
-    """Return p-value, adjusted p-value and difference of each pair."""
-    rows = results.compare(METRIC, size=size).pairs.rows(named=True)
-    return {
-        f"{row['method_a']} - {row['method_b']}": [
-            row["p_value"], row["p_adjusted"], row["difference"],
-        ]
-        for row in rows
-        if row["method_a"] in names and row["method_b"] in names
-    }  # fmt: skip
-
-
-def evaluate_figures(row: Row) -> dict[str, bool | float | None]:
-    """Return coverage and errors of the tests; of two equal pipelines the first counts."""
-    p = row["p"]
-    return {
-        **interval_figures(", size chosen", *row["chosen"]["a"]),
-        **interval_figures(", size 8", *row["fixed"]["a"]),
-        **interval_figures(", all columns", *row["chosen"]["all of b"]),
-        "equals differ, sizes chosen": p["a - b"][0] < ALPHA,
-        "equals differ, size 8": row["p_fixed"]["a - b"][0] < ALPHA,
-        "a selection differs from all columns": p["a - all of b"][0] < ALPHA,
-        "some pair of three differs": min(adjusted for _, adjusted, _ in p.values()) < ALPHA,
-    }
-
-
-# ---- shuffled labels -----------------------------------------------------------------------------
-def measure_shuffles(law: Law, number: int) -> Row:
-    """Return the p-value of ``--null 19``."""
-    study = Study("f-test", law.table(number), Subsampling(FEW_SPLITS), learner=LEARNER,
-                  metrics=(METRIC,), null=SHUFFLES)  # fmt: skip
-    (row,) = study.run(n_jobs=1).null_test(METRIC).rows(named=True)
-    return {"p": row["p_value"], "observed": row["observed"]}
-
-
-def shuffle_figures(row: Row) -> dict[str, bool | float | None]:
-    """Return whether the p-value calls it more than chance."""
-    return {"says more than chance": row["p"] <= ALPHA}
-
-
 # ---- advice --------------------------------------------------------------------------------------
 def measure_advice(law: Law, number: int) -> Row:
     """Return the advice and its warnings."""
@@ -246,35 +178,6 @@ def advice_figures(row: Row) -> dict[str, bool | float | None]:
     return {
         "says columns tell only together": row["rule"] == "columns that tell only together",
         "warns": bool(row["warnings"]),
-    }
-
-
-# ---- nested cross-validation ---------------------------------------------------------------------
-def engine_figures(row: Row) -> dict[str, bool | float | None]:
-    """Return which sentences of the engine were right, and how far its figures were off."""
-    is_told_apart = row["p_all"] is not None and row["p_all"] <= ALPHA
-    is_better = is_told_apart and row["difference"] > 0
-    return {
-        **interval_figures("", row["told"], row["lower"], row["upper"], row["true"]),
-        "size": float(row["size"]),
-        "says it predicts": row["predicts"] == "yes",
-        "says better than all columns": is_better,
-        "says worse than all columns": is_told_apart and row["difference"] < 0,
-        "says better, and it is not": row["true"] <= row["true_all"] if is_better else None,
-        **{f"stability of {size} told": value for size, (value, _) in row["halves"].items()},
-        **{f"stability of {size} on shuffled labels": null
-           for size, (_, null) in row["halves"].items()},
-    }  # fmt: skip
-
-
-def pair_figures(row: Row) -> dict[str, bool | float | None]:
-    """Return coverage and errors of the tests; equal predictions are not told apart."""
-    p = {pair: 1.0 if value is None else value for pair, value in row["p"].items()}
-    return {
-        **interval_figures(", size chosen", *row["chosen"]["a"]),
-        **interval_figures(", all columns", *row["chosen"]["all of b"]),
-        "equals differ, sizes chosen": p["a - b"] <= ALPHA,
-        "a selection differs from all columns": p["a - all of b"] <= ALPHA,
     }
 
 
@@ -291,29 +194,22 @@ def _quiet(measure: Callable[[Law, int], Row]) -> Callable[[Law, int], Row]:
 
 
 def _twice(laws: tuple[Law, ...]) -> tuple[Law, ...]:
-    return tuple(Twice.from_law(law) for law in laws if isinstance(law, Made))
+    plain = (law for law in laws if isinstance(law, Made) and not isinstance(law, Repeated))
+    return tuple(Twice.from_law(law) for law in plain)
+
+
+def _laws_of(*signals: str) -> tuple[Law, ...]:
+    return tuple(law for law in LAWS if law.signal in signals)
 
 
 def _laws_named(*names: str) -> tuple[Law, ...]:
     return tuple(law for law in LAWS if law.name in names)
 
 
-def _by_engine(name: str) -> Callable[[Law, int], Row]:
-    """Return a function of the engine, which is imported when it is called."""
-
-    def measure_by_engine(law: Law, number: int) -> Row:
-        from studies.calibration import engine
-
-        measured: Row = getattr(engine, name)(law, number)
-        return measured
-
-    return _quiet(measure_by_engine)
-
-
 PARTS: dict[str, Part] = {
     "reports": Part(
         "the page of featly report, by a quick method: f-test, or univariate-test on mixed columns",
-        LAWS, ASIDE, _quiet(measure_report), report_figures,
+        ALONE, ASIDE, _quiet(measure_report), report_figures,
     ),
     "advised": Part(
         "the page of featly report, by the method that featly advises, without its alternatives",
@@ -321,34 +217,46 @@ PARTS: dict[str, Part] = {
                       "mid 150 x 30, mixed"), TOGETHER),
         ASIDE, _quiet(measure_advised), report_figures,
     ),
-    "evaluate": Part(
-        "intervals and p-values of featly evaluate",
-        _twice(LAWS), _twice(ASIDE), _quiet(measure_evaluate), evaluate_figures,
-    ),
-    "shuffles": Part(
-        "featly evaluate --null 19",
-        tuple(law for law in LAWS if not isinstance(law, Mixed) and law.n_columns <= 500
-              and sum(law.counts) <= 200 and law.signal in ("noise", "weak")),
-        ASIDE, _quiet(measure_shuffles), shuffle_figures,
-    ),
     "advice": Part(
         "featly advise",
-        (*LAWS, TOGETHER), ASIDE, _quiet(measure_advice), advice_figures,
+        (*ALONE, TOGETHER), ASIDE, _quiet(measure_advice), advice_figures,
     ),
-    "engine": Part(
-        "nested cross-validation, five repeats, shuffled labels and halves, by a quick method",
-        LAWS, ASIDE, _by_engine("measure_engine"), engine_figures,
+    "interval": Part(
+        "figures and intervals by nested cross-validation, five repeats (--thorough)",
+        LAWS, ASIDE, _quiet(measure_interval), interval_row_figures,
     ),
-    "engine-quick": Part(
+    "interval-quick": Part(
+        "the same in one repeat, as the page and evaluate do it unasked",
+        LAWS, ASIDE, _quiet(measure_quick_interval), interval_row_figures,
+    ),
+    "predicts-noise": Part(
+        "the yes or no by shuffled labels, where no column says anything",
+        _laws_of("noise"), tuple(law for law in ASIDE if law.is_noise), _quiet(measure_predicts),
+        predicts_figures,
+    ),
+    "predicts-signal": Part(
+        "the yes or no by shuffled labels, where some columns do",
+        _laws_of("weak", "mid", "strong"), tuple(law for law in ASIDE if not law.is_noise),
+        _quiet(measure_predicts), predicts_figures,
+    ),
+    "versus-all": Part(
+        "a selection against all columns, five repeats",
+        LAWS, ASIDE, _quiet(measure_versus_all), versus_all_figures,
+    ),
+    "versus-all-quick": Part(
         "the same in one repeat",
-        LAWS, ASIDE, _by_engine("measure_quick_engine"), engine_figures,
+        LAWS, ASIDE, _quiet(measure_quick_versus_all), versus_all_figures,
     ),
-    "engine-pairs": Part(
-        "comparisons by nested cross-validation, five repeats",
-        _twice(LAWS), _twice(ASIDE), _by_engine("measure_pairs"), pair_figures,
+    "pairs": Part(
+        "comparisons of equal recipes by nested cross-validation, five repeats",
+        _twice(LAWS), _twice(ASIDE), _quiet(measure_pairs), pair_figures,
     ),
-    "engine-quick-pairs": Part(
+    "pairs-quick": Part(
         "the same in one repeat",
-        _twice(LAWS), _twice(ASIDE), _by_engine("measure_quick_pairs"), pair_figures,
+        _twice(LAWS), _twice(ASIDE), _quiet(measure_quick_pairs), pair_figures,
+    ),
+    "halves": Part(
+        "agreement of complementary halves, and of shuffled labels",
+        LAWS, ASIDE, _quiet(measure_halves), half_figures,
     ),
 }  # fmt: skip
