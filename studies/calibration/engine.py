@@ -16,7 +16,7 @@ from featly.study import Dataset, Nested, half_stability, nested, predictability
 from studies.calibration.figures import ALPHA, LEARNER, STABLE_SIZES, Row, interval_figures
 from studies.calibration.laws import Law
 from studies.calibration.pipelines import AllOfHalf, HalfOfColumns
-from studies.calibration.truth import Model, true_areas, true_class_rates, true_rates
+from studies.calibration.truth import Model, Truth, true_figures, true_rates
 
 __all__ = [
     "half_figures",
@@ -56,31 +56,31 @@ def _measure_interval(law: Law, number: int, repeats: int) -> Row:
     method = _method(X)
     result = nested(method, data, repeats=repeats, learner=LEARNER, n_jobs=1)
     order = method.fit(X, y).order_
-    row: Row = {}
-    for metric in METRICS if len(law.counts) == 2 else METRICS[:1]:
-        estimate = result.estimate(metric)
-        columns = tuple(order[: estimate.size].tolist())
-        row[metric] = [
-            estimate.value, _or_none(estimate.lower), _or_none(estimate.upper),
-            _truth(metric, law, number, X, y, columns), estimate.uncorrected, estimate.size,
-        ]  # fmt: skip
-    return row
+    metrics = METRICS if len(law.counts) == 2 else METRICS[:1]
+    estimates = {metric: result.estimate(metric) for metric in metrics}
+    models = {
+        str(each.size): Model(tuple(order[: each.size].tolist()), LEARNER)
+        for each in estimates.values()
+    }
+    truths = true_figures(law, number, X, y, models, with_areas="auc" in metrics)
+    return {
+        metric: [
+            each.value, _or_none(each.lower), _or_none(each.upper),
+            _true(metric, truths[str(each.size)], y), each.uncorrected, each.size,
+        ]
+        for metric, each in estimates.items()
+    }  # fmt: skip
 
 
-def _truth(
-    metric: str, law: Law, number: int, X: Any, y: np.ndarray, columns: tuple[int, ...]
-) -> float:
-    """Return the figure on new rows of a model of these columns."""
-    models = {"model": Model(columns, LEARNER)}
+def _true(metric: str, truth: Truth, y: np.ndarray) -> float | None:
+    """Return the figure of a metric on new rows."""
     if metric == "auc":
-        return true_areas(law, number, X, y, models)["model"]
-    rates = true_class_rates(law, number, X, y, models)["model"]
+        return truth.area
     if metric == "sensitivity":
-        return float(rates[1])
-    shares = (
-        np.bincount(y) / len(y) if metric == "accuracy" else np.full(len(rates), 1 / len(rates))
-    )
-    return float(shares @ rates)
+        return float(truth.class_rates[1])
+    if metric == "accuracy":
+        return float(np.bincount(y) / len(y) @ truth.class_rates)
+    return float(truth.class_rates.mean())
 
 
 def interval_row_figures(row: Row) -> dict[str, bool | float | None]:

@@ -13,7 +13,7 @@ from featly.preprocessing import Filler
 from featly.table.frames import is_frame
 from studies.calibration.laws import Law
 
-__all__ = ["Model", "true_areas", "true_class_rates", "true_rates"]
+__all__ = ["Model", "Truth", "true_figures", "true_rates"]
 
 
 @dataclass(frozen=True)
@@ -25,47 +25,66 @@ class Model:
     fill: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Figures of a model on new rows.
+
+    Attributes
+    ----------
+    class_rates : float array
+        The share of each class that it gets right. A new row counts for each class by the chance
+        that it is of that class.
+    area : float or None
+        The area under the ROC curve; None for more than two classes.
+    """
+
+    class_rates: np.ndarray
+    area: float | None
+
+
 def true_rates(
     law: Law, number: int, X: Any, y: np.ndarray, models: Mapping[str, Model]
 ) -> dict[str, float]:
     """Train every model on all rows of a table; return its balanced rate on new rows."""
-    by_class = true_class_rates(law, number, X, y, models)
-    return {name: float(rates.mean()) for name, rates in by_class.items()}
+    figures = true_figures(law, number, X, y, models, with_areas=False)
+    return {name: float(truth.class_rates.mean()) for name, truth in figures.items()}
 
 
-def true_class_rates(
-    law: Law, number: int, X: Any, y: np.ndarray, models: Mapping[str, Model]
-) -> dict[str, np.ndarray]:
-    """Train every model on all rows of a table; return the share of each class that it gets right.
-
-    A new row counts for each class by the chance that it is of that class.
-    """
+def true_figures(
+    law: Law,
+    number: int,
+    X: Any,
+    y: np.ndarray,
+    models: Mapping[str, Model],
+    with_areas: bool = True,
+) -> dict[str, Truth]:
+    """Train every model on all rows of a table; return its figures on new rows."""
     trained = {name: _Trained.fit(model, X, y) for name, model in models.items()}
+    with_areas = with_areas and len(law.counts) == 2
     hits = dict.fromkeys(models, 0.0)
-    chances = 0.0
+    values: dict[str, list[np.ndarray]] = {name: [] for name in models}
+    chances = []
     for rows, chance in law.new_rows(number):
-        chances = chances + chance.sum(axis=0)
+        chances.append(chance)
         for name, model in trained.items():
-            predicted = model.predict(rows)
-            is_hit = predicted[:, None] == np.arange(chance.shape[1])
+            is_hit = model.predict(rows)[:, None] == np.arange(chance.shape[1])
             hits[name] = hits[name] + (chance * is_hit).sum(axis=0)
-    return {name: np.asarray(hits[name] / chances) for name in models}
+            if with_areas:
+                values[name].append(model.decide(rows))
+    chance = np.concatenate(chances)
+    return {
+        name: Truth(
+            np.asarray(hits[name] / chance.sum(axis=0)),
+            _area(np.concatenate(values[name]), chance) if with_areas else None,
+        )
+        for name in models
+    }
 
 
-def true_areas(
-    law: Law, number: int, X: Any, y: np.ndarray, models: Mapping[str, Model]
-) -> dict[str, float]:
-    """Train every model on all rows of a table of two classes; return its area on new rows."""
-    trained = {name: _Trained.fit(model, X, y) for name, model in models.items()}
-    blocks = list(law.new_rows(number))
-    chance = np.concatenate([chance for _, chance in blocks])
+def _area(values: np.ndarray, chance: np.ndarray) -> float:
+    """Return the area of decision values, each row counting for both classes by its chances."""
     labels = np.repeat([0, 1], len(chance))
-    areas = {}
-    for name, model in trained.items():
-        values = np.concatenate([model.decide(rows) for rows, _ in blocks])
-        weights = chance.T.ravel()
-        areas[name] = float(roc_auc_score(labels, np.tile(values, 2), sample_weight=weights))
-    return areas
+    return float(roc_auc_score(labels, np.tile(values, 2), sample_weight=chance.T.ravel()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,9 @@ def test_evaluate_prints_what_a_study_finds(featly, csv, frame):
         Study(["svm-rfe", "none"], (frame.drop("ill"), frame["ill"]), Subsampling(12),
               sizes=[1, 2, 5]).run().summary(rule="best")
     )  # fmt: skip
-    assert head == [*expected.columns, "size_new", "new_rows", "lower_new", "upper_new"]
+    over_splits = {"lower": "lower_over_splits", "upper": "upper_over_splits"}
+    columns = [over_splits.get(name, name) for name in expected.columns]
+    assert head == [*columns, "size_new", "new_rows", "lower_new", "upper_new"]
     assert [row[head.index("method")] for row in rows] == ["svm-rfe", "none"]
     assert [float(row[head.index("bcr")]) for row in rows] == expected["bcr"].to_list()
     assert [row[head.index("size")] for row in rows] == [str(s) for s in expected["size"]]

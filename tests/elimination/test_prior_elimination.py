@@ -84,7 +84,8 @@ def test_linear_ranking_is_that_of_columns_multiplied_by_hand(table, step, C):
     method = SVMRFE(step=step, C=C, schema=schema_of(columns, prior, keep))
     rfe = fit_quietly(method, pl.DataFrame(columns), y)
     assert rfe.order_.tolist() == order
-    assert rfe.criterion_ == pytest.approx(np.array(criterion), rel=1e-3, abs=1e-6)
+    # a duality gap of 1e-8 leaves a weight uncertain by 1e-4, and the criterion is its square
+    assert rfe.criterion_ == pytest.approx(np.array(criterion), rel=1e-3, abs=1e-5)
     assert rfe.duality_gap_.max() < 1e-6
 
 

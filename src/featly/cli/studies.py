@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 QUICK = ("f-test", "svm-rfe")  # evaluated if none is named
+SPLITS_SHARE_ROWS = (
+    "note: splits share rows, so that these intervals and p-values promise too much; 'featly "
+    "evaluate' has figures for new rows"
+)
 COUNT_PARAMETERS = {"subsampling": "n_splits", "bootstrap": "n_splits", "k-fold": "n_folds",
            "balanced-k-fold": "n_folds"}  # fmt: skip
 
@@ -260,13 +264,12 @@ def show_results(
     is_single = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
     table = results.curves(metric) if curves else chosen
     if printing.is_output_terminal():
-        is_new = new_rows is not None
-        table = _select_for_terminal(
-            table, metric, curves=curves, is_single=is_single, is_new=is_new
-        )
-    title = f"{metric} on rows that the selection never saw"
+        table = _select_for_terminal(table, metric, curves=curves, is_single=is_single)
+    else:
+        table = table.rename({"lower": "lower_over_splits", "upper": "upper_over_splits"})
+    at = "" if curves else ", at a size chosen on them"
+    title = f"{metric} over splits{at}: not an interval for new rows"
     if new_rows is not None:
-        title = f"{metric} over splits, at a size chosen on them: not an interval for new rows"
         table = _join_new_rows(table, new_rows, curves=curves)
     if metric in SELECTION_METRICS:
         title = f"{metric} of the selected columns"
@@ -305,7 +308,7 @@ def _select_new_rows(frame: pl.DataFrame, metric: str) -> pl.DataFrame:
 
 
 def _select_for_terminal(
-    table: pl.DataFrame, metric: str, *, curves: bool, is_single: bool, is_new: bool
+    table: pl.DataFrame, metric: str, *, curves: bool, is_single: bool
 ) -> pl.DataFrame:
     """Return the columns of a table that fit a terminal, rounded."""
     value = "mean" if curves else metric
@@ -320,13 +323,13 @@ def _select_for_terminal(
         *([] if is_single else ["learner"]),
         pl.col("size").alias("columns"),
         pl.col(value).round(3).alias(metric),
-        interval.alias("over splits" if is_new else "95% interval"),
+        interval.alias("over splits"),
         *(
             pl.col(name).round(3)
             for name in PARTNERS.values()
             if name in table.columns and name != metric
         ),
-        pl.col("kuncheva").round(3).alias("agreement" if is_new else "stability"),
+        pl.col("kuncheva").round(3).alias("agreement"),
     ]
     if not curves:
         # with the names of datasets and learners, and two metrics, a line would be too long
@@ -348,8 +351,10 @@ def _conclusions(results: Results, comparison: Any, metric: str) -> list[str]:
             lines.append(
                 f"{prefix}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
                 f"({row['lower']:+.3f} to {row['upper']:+.3f}), p = {row['p_adjusted']:.2g}"
-                f"{'' if is_significant else ': no more than chance'}"
+                f"{'' if is_significant else ': cannot be told apart'}"
             )
+        if comparison.pairs.height:
+            lines.append(SPLITS_SHARE_ROWS)
         if comparison.friedman is not None and len(results.about["datasets"]) > 2:
             lines += [comparison.friedman.summary(), comparison.nemenyi.summary()]
     if results.about["null"]:

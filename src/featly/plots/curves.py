@@ -54,9 +54,10 @@ def plot_curves(
 ) -> Any:
     """Draw a metric, or the stability, against the number of columns.
 
-    Each method is a line with the band of its 95% interval, and a ring at the size that a rule
-    chooses. No selection is a horizontal line. A method that chooses its own number is a point with
-    the ends of its interval. Chance is a dotted line.
+    Each method is a line with the band of its 95% interval over the splits, and a ring at the size
+    that a rule chooses. No selection is a horizontal line. A method that chooses its own number is
+    a point with the ends of its interval. Chance is a dotted line. Splits share rows, so the bands
+    are too narrow for new rows: :func:`featly.study.nested` has intervals for these.
 
     Bands that overlap do not mean that two methods are equal, and bands that do not are no test of
     the difference, because the methods share the splits. :meth:`featly.study.Results.compare` tests
@@ -234,11 +235,11 @@ def _label(curve: _Curve, name: str, n_columns: int) -> str:
 
 
 def _note_text(results: Results, rule: Any, absent: list[str]) -> str:
-    text = (
-        "95% intervals" if rule is None else f"95% intervals; ring and (number): chosen by {rule}"
-    )
+    text = "bands: 95% over splits"
     if isinstance(rule, int | np.integer):
-        text = "95% intervals; ring: the size that was asked for"
+        text += "; ring: the size that was asked for"
+    elif rule is not None:
+        text += f"; ring and (number): chosen by {rule}"
     if absent:
         text += f"\nwithout a result: {', '.join(shown_names(absent, 20)[:4])}"
         text += f" and {len(absent) - 4} more" if len(absent) > 4 else ""
