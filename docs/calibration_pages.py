@@ -15,8 +15,8 @@ TOGETHER = ("together",)
 ALL = (*NOISE, *SIGNAL, *TOGETHER)
 NOT_YET = "not measured yet"
 OF_TEST = {"before": "before", "after": "default"}  # the tests of the study of p-values
-# parts that tell the same by the engine alone, where a run has not the whole page
-STAND_INS = {"reports": "engine", "evaluate": "engine-pairs"}
+NO_LONGER = "no longer said"
+FIRST = "before"
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,25 @@ class Sentence:
     ----------
     text, level : str
         What is said, and how often that should be so.
-    part, figure : str
-        Where the results have it.
+    parts : tuple of str
+        The parts of the study that tell it; the one with the most tables is shown.
+    figure : str
+        Its name there.
     signals : tuple of str
         The laws that count.
     show : callable
         Turns the figures of the laws, by name, into a cell.
+    is_gone : bool
+        Whether featly said it in the first run only.
     """
 
     text: str
     level: str
-    part: str
+    parts: tuple[str, ...]
     figure: str
     signals: tuple[str, ...] = ALL
     show: Callable[[dict[str, dict[str, float]]], str] | None = None
+    is_gone: bool = False
 
 
 def write_how_often_wrong(app):
@@ -74,7 +79,10 @@ def sentences(runs, folder):
     """Return the table of sentences, a group after the other."""
     parts = []
     for title, rows in GROUPS.items():
-        lines = [(row.text, row.level, *(_cell(row, run) for run in runs.values())) for row in rows]
+        lines = [
+            (row.text, row.level, *(_cell(row, name, run) for name, run in runs.items()))
+            for row in rows
+        ]
         parts += [f"### {title}\n", table(("what featly says", "should be", *runs), lines)]
     extra = p_values(folder)
     return "\n".join([*parts, *extra]) if runs else "The study has not been run yet.\n"
@@ -130,17 +138,26 @@ def _false_share(row):
     return f"**{_percent(row['fdr'])}** (± {error}; {row['tables']} tables)"
 
 
-def _cell(sentence, run):
-    parts = run["parts"]
-    part = parts.get(sentence.part) or parts.get(STAND_INS.get(sentence.part))
-    if part is None:
-        return NOT_YET
-    figures = {
+def _cell(sentence, label, run):
+    if sentence.is_gone and label != FIRST:
+        return NO_LONGER
+    known = [_figures(sentence, run["parts"][name]) for name in sentence.parts
+             if name in run["parts"]]  # fmt: skip
+    figures = max(known, key=_n_tables, default={})
+    return (sentence.show or share)(figures) if figures else NOT_YET
+
+
+def _figures(sentence, part):
+    """Return the figures of the laws that count, by name."""
+    return {
         law: about["figures"][sentence.figure]
         for law, about in part["settings"].items()
         if about["signal"] in sentence.signals and sentence.figure in about["figures"]
     }
-    return (sentence.show or share)(figures) if figures else NOT_YET
+
+
+def _n_tables(figures):
+    return sum(figure["of"] for figure in figures.values())
 
 
 # ---- cells ---------------------------------------------------------------------------------------
@@ -203,39 +220,48 @@ def _percent(value):
 
 # ---- by law --------------------------------------------------------------------------------------
 def laws(runs):
-    """Return a table of every law, by the reports: a row a law, for every label."""
-    parts = []
+    """Return a row for every law, for every label: by the part with the most tables."""
+    texts = []
     for label, run in runs.items():
-        known = [
-            run["parts"][name] for name in ("reports", "reports-aside") if name in run["parts"]
-        ]
-        rows = [
-            (safe(law), *_law_row(about))
-            for part in known
-            for law, about in part["settings"].items()
-        ]
-        parts += [f"### {label}\n", table(LAW_HEAD, rows)]
-    return "\n".join(parts)
+        rows = [(safe(law), *_law_row(law, run["parts"])) for law in _law_names(run["parts"])]
+        texts += [f"### {label}\n", table(LAW_HEAD, rows)]
+    return "\n".join(texts)
 
 
+LAW_PARTS = ("reports", "interval-quick", "predicts-noise", "predicts-signal", "halves")
 LAW_HEAD = ("law", "tables", "rate told", "true rate", "interval holds it", "width",
             "“predicts: yes”", "stability of 4 told", "between fresh tables")  # fmt: skip
 
 
-def _law_row(about):
-    figures = about["figures"]
+def _law_names(parts):
+    names = [f"{part}{aside}" for aside in ("", "-aside") for part in LAW_PARTS]
+    return dict.fromkeys(law for name in names if name in parts for law in parts[name]["settings"])
+
+
+def _law_row(law, parts):
+    abouts = [
+        part["settings"][law]
+        for name, part in parts.items()
+        if name.removesuffix("-aside") in LAW_PARTS and law in part["settings"]
+    ]
+
+    def find(name):
+        known = [about["figures"][name] for about in abouts if name in about["figures"]]
+        return max(known, key=lambda figure: figure["of"], default=None)
 
     def number(name):
-        return f"{figures[name]['mean']:.2f}" if name in figures else ""
+        figure = find(name)
+        return f"{figure['mean']:.2f}" if figure else ""
 
     def percent(name):
-        figure = figures.get(name, {"of": 0})
-        return _percent(figure["yes"] / figure["of"]) if figure["of"] else ""
+        figure = find(name)
+        return _percent(figure["yes"] / figure["of"]) if figure and figure["of"] else ""
 
+    tables = find("told")
     return (
-        str(about["tables"]), number("told"), number("true"), percent("interval covers"),
-        number("width"), percent("says it predicts"), number("stability of 4 told"),
-        number("stability of 4 fresh"),
+        str(tables["of"] if tables else ""), number("told"), number("true"),
+        percent("interval covers"), number("width"), percent("says it predicts"),
+        number("stability of 4 told"), number("stability of 4 fresh"),
     )  # fmt: skip
 
 
@@ -257,89 +283,113 @@ def versions(runs):
 # ---- the sentences -------------------------------------------------------------------------------
 RARE = "rarely"
 OFTEN = "as often as can be"
+PAGE = ("reports",)
+QUICK = ("reports", "interval-quick")  # the page draws the folds once, unless asked
+TESTED = ("reports", "predicts-noise", "predicts-signal")
 GROUPS = {
     "Does it predict?": (
         Sentence("“Does it predict …? Yes” on pure noise, by the f-test", "at most 5%",
-                 "reports", "says it predicts", NOISE, share_and_most),
+                 TESTED, "says it predicts", NOISE, share_and_most),
         Sentence("the same by the method that featly advises", "at most 5%",
-                 "advised", "says it predicts", NOISE),
-        Sentence("“Yes, well” on pure noise", "never", "reports", "says it predicts well", NOISE),
-        Sentence("“Yes” where the signal is weak", OFTEN, "reports", "says it predicts", ("weak",)),
-        Sentence("“Yes” where it is moderate", OFTEN, "reports", "says it predicts", ("mid",)),
-        Sentence("“Yes” where it is strong", OFTEN, "reports", "says it predicts", ("strong",)),
-        Sentence("`--null 19`: p at most 0.05 on pure noise", "at most 5%",
-                 "shuffles", "says more than chance", NOISE),
-        Sentence("`--null 19`: p at most 0.05 where the signal is weak", OFTEN,
-                 "shuffles", "says more than chance", ("weak",)),
+                 ("advised",), "says it predicts", NOISE),
+        Sentence("“Yes, well” on pure noise", "never", PAGE, "says it predicts well", NOISE),
+        Sentence("“Yes” where the signal is weak", OFTEN, TESTED, "says it predicts", ("weak",)),
+        Sentence("“Yes” where it is moderate", OFTEN, TESTED, "says it predicts", ("mid",)),
+        Sentence("“Yes” where it is strong", OFTEN, TESTED, "says it predicts", ("strong",)),
+        Sentence("`featly evaluate --null 19`: p at most 0.05 on pure noise", "at most 5%",
+                 ("shuffles", "null-19"), "says more than chance", NOISE),
     ),
     "How well does it predict?": (
-        Sentence("the 95% interval of the report holds the true rate", "95%",
-                 "reports", "interval covers", ALL, share_and_least),
+        Sentence("the 95% interval holds the true rate", "95%",
+                 QUICK, "interval covers", ALL, share_and_least),
+        Sentence("the same with `--thorough`", "95%",
+                 ("interval",), "interval covers", ALL, share_and_least),
         Sentence("the true rate is below the interval: it promised too much", "2.5%",
-                 "reports", "interval too high", ALL, share_and_most),
-        Sentence("the same page by the advised method: the interval holds the true rate", "95%",
-                 "advised", "interval covers", ALL, share_and_least),
-        Sentence("rate told, less the true rate", "0", "reports", "told less true", ALL,
-                 difference),
-        Sentence("the figure “with the size for each split chosen on the others”, less the true "
-                 "rate", "0", "reports", "nested less true", ALL, difference),
-        Sentence("an interval without width: all splits gave one rate, mostly since the model "
-                 "answers one class for every row, and the page does not say so", "never",
-                 "reports", "interval has no width", ALL, share_and_most),
+                 QUICK, "interval too high", ALL, share_and_most),
+        Sentence("rate told, less the true rate", "0", QUICK, "told less true", ALL, difference),
+        Sentence("the same with `--thorough`", "0",
+                 ("interval",), "told less true", ALL, difference),
         Sentence("width of the interval", "as narrow as coverage allows",
-                 "reports", "width", ALL, mean),
-        Sentence("a table gets an interval", OFTEN, "reports", "interval given"),
-        Sentence("`featly evaluate`: the 95% interval at the chosen size holds the true rate",
-                 "95%", "evaluate", "interval covers, size chosen", ALL, share_and_least),
-        Sentence("the same at a fixed size, 8", "95%",
-                 "evaluate", "interval covers, size 8", ALL, share_and_least),
+                 QUICK, "width", ALL, mean),
+        Sentence("the same with `--thorough`", "narrower",
+                 ("interval",), "width", ALL, mean),
+        Sentence("`--metric auc`: the 95% interval holds the true area", "95%",
+                 ("interval-quick",), "interval covers, auc", ALL, share_and_least),
+        Sentence("area told, less the true one", "0",
+                 ("interval-quick",), "told less true, auc", ALL, difference),
+        Sentence("`--metric accuracy`: the 95% interval holds the true accuracy", "95%",
+                 ("interval-quick",), "interval covers, accuracy", ALL, share_and_least),
+        Sentence("`--metric sensitivity`: the 95% interval holds the true sensitivity", "95%",
+                 ("interval-quick",), "interval covers, sensitivity", ALL, share_and_least),
+        Sentence("the same page by the advised method: the interval holds the true rate", "95%",
+                 ("advised",), "interval covers", ALL, share_and_least),
+        Sentence("`featly evaluate`: the 95% interval holds the true rate, on one half of the "
+                 "columns", "95%", ("evaluate", "pairs-quick"), "interval covers, size chosen",
+                 ALL, share_and_least),
         Sentence("the same without a selection", "95%",
-                 "evaluate", "interval covers, all columns", ALL, share_and_least),
+                 ("evaluate", "pairs-quick"), "interval covers, all columns", ALL,
+                 share_and_least),
+        Sentence("an interval without width", "never",
+                 QUICK, "interval has no width", ALL, share_and_most),
+        Sentence("a table gets an interval", OFTEN, QUICK, "interval given"),
+        Sentence("the figure “with the size for each split chosen on the others”, less the true "
+                 "rate", "0", PAGE, "nested less true", ALL, difference, is_gone=True),
+        Sentence("an interval over splits at a fixed size, 8, as the rate of new rows", "95%",
+                 ("evaluate",), "interval covers, size 8", ALL, share_and_least, is_gone=True),
     ),
     "Is one better than the other?": (
         Sentence("“Is it better than using all columns? Yes” on pure noise", "at most 2.5%",
-                 "reports", "says better than all columns", NOISE, share_and_most),
+                 ("reports", "versus-all-quick"), "says better than all columns", NOISE,
+                 share_and_most),
         Sentence("“No, worse” on pure noise", "at most 2.5%",
-                 "reports", "says worse than all columns", NOISE),
+                 ("reports", "versus-all-quick"), "says worse than all columns", NOISE),
         Sentence("of all “Yes, better than all columns”: in truth it is not", RARE,
-                 "reports", "says better, and it is not"),
-        Sentence("`featly evaluate`: p below 0.05 for two pipelines that are equal by "
+                 ("reports", "versus-all-quick"), "says better, and it is not"),
+        Sentence("the 95% interval of the difference from all columns holds the true one", "95%",
+                 ("versus-all-quick",), "interval of the difference covers", ALL,
+                 share_and_least),
+        Sentence("`featly evaluate`: p at most 0.05 for two recipes that are equal by "
                  "construction, each at its chosen size", "at most 5%",
-                 "evaluate", "equals differ, sizes chosen", ALL, share_and_most),
-        Sentence("the same at a fixed size, 8", "at most 5%",
-                 "evaluate", "equals differ, size 8", ALL, share_and_most),
-        Sentence("p below 0.05 for a selection against all columns, on pure noise", "at most 5%",
-                 "evaluate", "a selection differs from all columns", NOISE, share_and_most),
+                 ("evaluate", "pairs-quick"), "equals differ, sizes chosen", ALL, share_and_most),
+        Sentence("the same with `--thorough`", "at most 5%",
+                 ("pairs",), "equals differ, sizes chosen", ALL, share_and_most),
+        Sentence("p at most 0.05 for a selection against all columns, on pure noise",
+                 "at most 5%", ("evaluate", "pairs-quick"),
+                 "a selection differs from all columns", NOISE, share_and_most),
         Sentence("some pair of three methods differs, p adjusted, on pure noise", "at most 5%",
-                 "evaluate", "some pair of three differs", NOISE, share_and_most),
+                 ("evaluate", "pairs-quick"), "some pair of three differs", NOISE,
+                 share_and_most),
+        Sentence("p over splits at a fixed size, 8, of two equal recipes", "at most 5%",
+                 ("evaluate",), "equals differ, size 8", ALL, share_and_most, is_gone=True),
     ),
     "Would other rows have given the same columns?": (
         Sentence("“In part” or better on pure noise, where no choice is like another", RARE,
-                 "reports", "says the columns are the same, at least in part", NOISE,
-                 share_and_most),
+                 PAGE, "says the columns are the same, at least in part", NOISE, share_and_most),
         Sentence("“Mostly” or “Yes” on pure noise", "never",
-                 "reports", "says the columns are mostly the same", NOISE),
-        Sentence("stability of the best 4 told, on pure noise", "as the next row",
-                 "reports", "stability of 4 told", NOISE, mean),
-        Sentence("stability of the best 4 between fresh tables, on pure noise", "",
-                 "reports", "stability of 4 fresh", NOISE, mean),
-        Sentence("stability of the best 4 told, on tables with a signal", "as the next row",
-                 "reports", "stability of 4 told", SIGNAL, mean),
-        Sentence("stability of the best 4 between fresh tables, on tables with a signal", "",
-                 "reports", "stability of 4 fresh", SIGNAL, mean),
-        Sentence("the 95% interval of the stability of the best 4 holds that of fresh tables",
-                 "95%", "reports", "stability interval of 4 holds fresh", ALL, share),
-        Sentence("the same of the best 16", "95%",
-                 "reports", "stability interval of 16 holds fresh", ALL, share),
+                 PAGE, "says the columns are mostly the same", NOISE),
+        Sentence("agreement of the best 4 told, on pure noise", "0",
+                 ("reports", "halves"), "stability of 4 told", NOISE, mean),
+        Sentence("agreement of the best 4 between fresh tables, on pure noise", "",
+                 ("reports", "halves"), "stability of 4 fresh", NOISE, mean),
+        Sentence("agreement of the best 4 told, on tables with a signal: since it is that of "
+                 "halves, not above the next row", "at most the next row",
+                 ("reports", "halves"), "stability of 4 told", SIGNAL, mean),
+        Sentence("agreement of the best 4 between fresh tables, on tables with a signal", "",
+                 ("reports", "halves"), "stability of 4 fresh", SIGNAL, mean),
+        Sentence("agreement of the best 4 with shuffled labels, on tables with a signal", "0",
+                 ("halves",), "stability of 4 on shuffled labels", SIGNAL, mean),
+        Sentence("a 95% interval of the stability of the best 4 holds that of fresh tables",
+                 "95%", PAGE, "stability interval of 4 holds fresh", ALL, share, is_gone=True),
     ),
     "Columns one by one": (
         Sentence("a column of the page has a q-value of at most 0.05, on pure noise", "at most 5%",
-                 "reports", "says q of a column is at most .05", NOISE, share_and_most),
+                 PAGE, "says q of a column is at most .05", NOISE, share_and_most),
     ),
     "What does it advise?": (
         Sentence("`featly advise`: “columns tell more together than alone”, where none does", RARE,
-                 "advice", "says columns tell only together", (*NOISE, *SIGNAL), share_and_most),
+                 ("advice",), "says columns tell only together", (*NOISE, *SIGNAL),
+                 share_and_most),
         Sentence("the same where two columns tell by the sign of their product", OFTEN,
-                 "advice", "says columns tell only together", TOGETHER),
+                 ("advice",), "says columns tell only together", TOGETHER),
     ),
 }  # fmt: skip

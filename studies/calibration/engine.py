@@ -23,18 +23,21 @@ __all__ = [
     "interval_row_figures",
     "measure_halves",
     "measure_interval",
+    "measure_null",
     "measure_pairs",
     "measure_predicts",
     "measure_quick_interval",
     "measure_quick_pairs",
     "measure_quick_versus_all",
     "measure_versus_all",
+    "null_figures",
     "pair_figures",
     "predicts_figures",
     "versus_all_figures",
 ]
 
 FULL, QUICK = 5, 1  # repeats
+FEWEST = 19  # shuffles that can say yes
 METRICS = ("bcr", "auc", "accuracy", "sensitivity")  # all but the first are of two classes
 QUICK_CUTS = 10  # into halves, as on the page
 
@@ -109,6 +112,18 @@ def predicts_figures(row: Row) -> dict[str, bool | float | None]:
         "says it predicts": row["answer"] == "yes",
         "was not tested": row["answer"] == "not tested",
     }
+
+
+def measure_null(law: Law, number: int) -> Row:
+    """Return the p-value of ``featly evaluate --null 19``."""
+    X, _, data = _table(law, number)
+    test = predictability({"main": _method(X)}, data, most=FEWEST, learner=LEARNER, n_jobs=1)
+    return {"p": test.p_value}
+
+
+def null_figures(row: Row) -> dict[str, bool | float | None]:
+    """Return whether the p-value calls it more than chance."""
+    return {"says more than chance": row["p"] <= ALPHA}
 
 
 # ---- is it better? -------------------------------------------------------------------------------
