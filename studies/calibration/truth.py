@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from sklearn.metrics import roc_auc_score
 
-from featly.learners import make_learner
+from featly.learners import balance, make_learner
 from featly.preprocessing import Filler
 from featly.table.frames import is_frame
 from studies.calibration.laws import Law
@@ -18,11 +18,12 @@ __all__ = ["Model", "Truth", "true_figures", "true_rates"]
 
 @dataclass(frozen=True)
 class Model:
-    """A model that featly shows: columns by position, a learner by name, and the filling."""
+    """A model that featly shows: columns by position, a learner by name, filling and weights."""
 
     columns: tuple[int, ...]
     learner: str
     fill: bool = False
+    balanced: bool = True  # whether every class weighs the same, as unless asked otherwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,8 @@ class _Trained:
         part = _take(X, model.columns)
         filler = Filler().fit(part) if model.fill else None
         learner = make_learner(model.learner)
+        if model.balanced:
+            learner = balance(learner)
         return cls(model.columns, learner.fit(cls._fill(filler, part), y), filler)
 
     def predict(self, rows: Any) -> np.ndarray:

@@ -364,3 +364,12 @@ def test_areas_of_new_rows_are_those_of_the_formula():
     truth = true_figures(law, 0, X, y, {"m": Model((0,), "linear-svm")})["m"]
     assert truth.area == pytest.approx(norm.cdf(2.0 / 2**0.5), abs=0.02)
     assert truth.class_rates == pytest.approx([norm.cdf(1.0)] * 2, abs=0.03)
+
+
+def test_the_truth_is_trained_with_classes_of_equal_weight():
+    law = Made("rare", "strong", (1800, 200), 1, n_informative=1, effect=1.0)
+    X, y = law.table(0)
+    models = {"page": Model((0,), "linear-svm"), "plain": Model((0,), "linear-svm", balanced=False)}
+    truths = true_figures(law, 0, X, y, models, with_areas=False)
+    assert truths["page"].class_rates == pytest.approx([norm.cdf(0.5)] * 2, abs=0.05)
+    assert truths["plain"].class_rates[1] < 0.2
