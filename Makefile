@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
+# tests start Python many times: compiled bytecode is kept, also where the environment says not to
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-repo test-all test-gpu browser screenshots lint format bench studies docs clean
 
 help:

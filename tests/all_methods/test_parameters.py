@@ -6,6 +6,7 @@ import re
 from dataclasses import MISSING
 
 import pytest
+from sklearn.base import BaseEstimator
 
 from featly import kernels, learners, preprocessing
 from featly.basics.errors import ParameterError
@@ -23,6 +24,11 @@ OTHERS = [
 METHOD_CLASSES = [method_class(name) for name in METHODS]
 AROUND_LEARNERS = [DecodedClassifier, learners.Balanced]
 EVERYONE = [*METHOD_CLASSES, *OTHERS, *AROUND_LEARNERS]
+
+
+def test_names_of_parameters_are_those_of_the_signature():
+    for cls in EVERYONE:
+        assert cls._get_param_names() == BaseEstimator._get_param_names.__func__(cls), cls
 
 
 @pytest.mark.parametrize("cls", OTHERS, ids=lambda cls: cls.__name__)

@@ -358,6 +358,19 @@ class Parameters:
             name: _plain_type(hint) for name, hint in init.__annotations__.items()
         }
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names that scikit-learn asks for on every copy; it reads a signature anew."""
+        if hasattr(cls.__init__, "_is_of_fields"):
+            return list(_sorted_names(cls))
+        inherited: list[str] = super()._get_param_names()  # type: ignore[misc]
+        return inherited
+
+
+@functools.cache
+def _sorted_names(cls: type) -> tuple[str, ...]:
+    return tuple(sorted(parameters_of(cls)))
+
 
 def _plain_type(hint: Any) -> Any:
     """Return a type without its rules."""
