@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -55,6 +55,7 @@ from featly.table.schema import Columns, Schema
 
 __all__ = [
     "Multiclass",
+    "Prepared",
     "Problem",
     "Questions",
     "Ranker",
@@ -69,6 +70,22 @@ __all__ = [
 
 # they need nothing but a ranking, and "fdr" its q-values
 RULES = ("rule-of-thumb", "largest-gap", "two-variances", "fdr")
+READ_ATTRIBUTES = ("n_features_in_", "feature_names_in_", "_library")  # they are set by reading
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that was read for a method, whatever the target of its rows.
+
+    Attributes
+    ----------
+    problem : Problem
+    attributes : dict
+        What reading told the method: names and number of columns, and their library.
+    """
+
+    problem: Problem
+    attributes: dict[str, Any]
 
 
 class Multiclass(Parameters):
@@ -90,6 +107,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
     _weighs_targets: ClassVar[tuple[str, ...]] = ()  # with which weights of rows are taken
     _scores_one_by_one: ClassVar[bool] = False  # a score depends on its own column alone
+    _rough: ClassVar[dict[str, float]] = {}  # parameters of a less exact solution, for tests
     _by_neighbours: ClassVar[bool] = False  # ranks by near rows, so neighbours judge it, too
 
     schema: Schema | dict[str, Any] | None
@@ -164,11 +182,63 @@ class _Selector(SelectorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         check_parameters(self)
         self._forget()
-        problem = self._read(X, y, sample_weight)
+        return self._fit_problem(self._read(X, y, sample_weight))
+
+    def _fit_problem(self, problem: Problem) -> Self:
         with single_threaded_blas():
             self._learn(problem)
         self._warn_of_filler()
         return self
+
+    def _prepare(self, X: Any, y: Any) -> "Prepared":
+        """Read a table for many targets of its rows: what does not depend on these is done once.
+
+        Parameters
+        ----------
+        X, y
+            As for ``fit``.
+
+        Returns
+        -------
+        Prepared
+            For ``_fit_prepared``, of this estimator or of one with the same parameters.
+        """
+        check_parameters(self)
+        self._forget()
+        problem = self._read(X, y)
+        read = {name: value for name, value in vars(self).items() if name in READ_ATTRIBUTES}
+        return Prepared(replace(problem, kept={}), read)
+
+    def _fit_prepared(self, prepared: "Prepared", y: Any) -> Self:
+        """Learn from a table that is read already, with a target of its rows.
+
+        The outcome is that of ``fit`` to the table and this target.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            Of ``_prepare``.
+        y : sequence of shape (n_rows,), or structured array
+            As for ``fit``, of the same kind as there.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        self._forget()
+        vars(self).update(prepared.attributes)
+        problem = prepared.problem
+        target = read_target(
+            ensure_on_host(y),
+            problem.source.n_rows,
+            type(self).__name__,
+            targets=self._targets,
+            many_classes=self._takes_many_classes(),
+            kind=problem.target.kind,
+            batch=False,
+        )
+        return self._fit_problem(replace(problem, target=target))
 
     def _forget(self) -> None:
         """Delete the attributes of an earlier fit: this one may be stopped half way."""

@@ -167,6 +167,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     _uses = ("keep", "prior")
     _missing = True
     _many_classes = False
+    _rough = {"tolerance": 1e-3}
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
@@ -184,7 +185,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
         problem.moments()  # raises an error on infinite values
         y, prior = problem.classes.signs, problem.preference.prior
         C = problem.row_prices(self.C, self.class_weight)
-        kernels = column_kernels(problem.source)
+        kernels = problem.ask_once(column_kernels)
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:

@@ -7,20 +7,15 @@ r"""Sequential test against shuffled labels: a clear no ends after a few, a clea
 
 Besag, J. and Clifford, P. (1991), Sequential Monte Carlo p-values, *Biometrika* 78, 301-304. With
 h = 5 and m = 99. The statistic needs no choice of a size: it is the mean over all sizes of the area
-under the ROC curve (:func:`featly.measures.nested_auc.mean_area`), or of the balanced rate, of
-predictions pooled over folds.
+under the ROC curve, or of the balanced rate, of :mod:`featly.measures.fold_tally`.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike
+from featly.basics.errors import ParameterError
 
-from featly.basics.errors import DataError, ParameterError
-from featly.measures.nested_rates import class_rates
-
-__all__ = ["MOST_SHUFFLES", "ShuffleTest", "is_reached", "mean_rate", "shuffle_test"]
+__all__ = ["MOST_SHUFFLES", "STOP", "ShuffleTest", "is_reached", "shuffle_test"]
 
 MOST_SHUFFLES = 99
 STOP = 5  # shuffles that reach the observed value: more would change nothing
@@ -44,7 +39,8 @@ class ShuffleTest:
         Shuffles that would have been drawn at most.
     p_value : float
     values : tuple of float
-        Those of the shuffles.
+        Those of the shuffles; of one that was ended early, because it could not reach the observed
+        value any more, a number that it could not have exceeded.
     """
 
     statistic: float
@@ -119,32 +115,3 @@ def is_reached(value: float, observed: float) -> bool:
     (True, False, True)
     """
     return not value < observed - TIE
-
-
-def mean_rate(predicted: ArrayLike, y: ArrayLike) -> float:
-    """Return the mean over sizes of the balanced rate of pooled predictions.
-
-    Parameters
-    ----------
-    predicted : int array of shape (n_sizes, n_rows)
-        Codes of the classes; -1 where a fit failed. A class without a prediction counts as chance.
-    y : int array of shape (n_rows,)
-        Codes of the classes, from 0.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from featly.measures.shuffle_test import mean_rate
-    >>> round(mean_rate([[0, 1, 2], [0, 1, 1]], [0, 1, 2]), 4)
-    0.8333
-    """
-    rows, codes = np.atleast_2d(np.asarray(predicted)), np.asarray(y)
-    if rows.shape[-1] != len(codes):
-        raise DataError(f"there are {rows.shape[-1]} predictions a size, and {len(codes)} rows")
-    n_classes = int(codes.max()) + 1
-    hits = np.where(rows < 0, np.nan, rows == codes)
-    rates = np.array([class_rates(h, codes, n_classes) for h in hits])
-    return float(np.where(np.isnan(rates), 1 / n_classes, rates).mean())

@@ -1,10 +1,10 @@
 """A table and a target, read and checked: the input of every method's computation."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
@@ -37,6 +37,8 @@ from featly.table.schema import Columns
 
 __all__ = ["Problem", "row_prices"]
 
+Answer = TypeVar("Answer")
+
 MOST_REPEATED = 1 << 24  # rows, where whole weights become repeated rows
 
 
@@ -65,6 +67,8 @@ class Problem:
         Whether all weights are whole, so that their sum is a number of rows.
     features : int64 array or None
         Positions of the columns in the user's table, if they are only some of it.
+    kept : dict or None
+        Answers of the table for all targets of its rows, see :meth:`ask_once`.
     """
 
     source: Source
@@ -77,6 +81,21 @@ class Problem:
     weights: FloatArray | None = None
     weights_are_counts: bool = True
     features: np.ndarray | None = None
+    kept: dict[Any, tuple[Source, Any]] | None = None
+
+    def ask_once(self, ask: Callable[[Source], Answer]) -> Answer:
+        """Return what a function says of the table, kept for other targets of the same rows.
+
+        It must not be changed by whoever gets it. Nothing is kept where the table is read for one
+        target only.
+        """
+        if self.kept is None:
+            return ask(self.source)
+        source, answer = self.kept.get(ask, (None, None))
+        if source is not self.source:
+            answer = ask(self.source)
+            self.kept[ask] = self.source, answer
+        return answer  # type: ignore[no-any-return]
 
     @property
     def total(self) -> float:

@@ -28,10 +28,12 @@ from featly.table.frames import is_frame
 __all__ = [
     "Parts",
     "Protocol",
+    "copy_for",
     "copy_unfitted",
     "evaluate",
     "fit_to_all_rows",
     "rank_columns",
+    "read_columns",
     "sizes_for",
     "warning_texts",
 ]
@@ -239,7 +241,11 @@ def rank_columns(
     """Return columns, best first, and whether the method chose their number itself."""
     if method is None:
         return np.arange(dataset.n_features), True
-    method = _fit_method(method, parts.X, parts.y, dataset, protocol)
+    return read_columns(_fit_method(method, parts.X, parts.y, dataset, protocol), dataset)
+
+
+def read_columns(method: Any, dataset: Dataset) -> tuple[AnyArray, bool]:
+    """Return the columns of a fitted method, best first, and whether it chose their number."""
     p = dataset.n_features
     if hasattr(method, "order_"):
         order = _check_columns(method.order_, p, method)
@@ -256,6 +262,15 @@ def rank_columns(
 
 def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Protocol) -> Any:
     """Fit a fresh copy of a method with the schema of the dataset."""
+    method = copy_for(dataset, method, protocol)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoEvidenceWarning)  # studies choose how many to select
+        method.fit(X, y)
+    return method
+
+
+def copy_for(dataset: Dataset, method: Any, protocol: Protocol) -> Any:
+    """Return an unfitted copy of a method, with the schema of the dataset."""
     method = copy_unfitted(method, protocol)
     parameters = method.get_params(deep=False)
     if "schema" in parameters:
@@ -263,9 +278,6 @@ def _fit_method(method: Any, X: Any, y: AnyArray, dataset: Dataset, protocol: Pr
         method.set_params(schema=dataset.declare_classes(schema))
     if protocol.one_thread and "n_jobs" in parameters and parameters["n_jobs"] is None:
         method.set_params(n_jobs=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoEvidenceWarning)  # studies choose how many to select
-        method.fit(X, y)
     return method
 
 

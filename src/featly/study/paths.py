@@ -6,6 +6,7 @@ tuning, the learner) sees the training rows alone. Paths run in this process unt
 worker processes would help; the result is the same.
 """
 
+import functools
 import os
 import shutil
 import tempfile
@@ -16,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
+from typing import Protocol as Protocol_
 
 import numpy as np
 
@@ -46,8 +48,11 @@ from featly.study.run import (
 )
 from featly.study.shared_tables import end_with_parent, open_shared, share
 from featly.study.splits import Split
+from featly.study.training_part import HeldParts, TrainingPart
 
-__all__ = ["Path", "PathRunner", "PathTask", "fit_path"]
+__all__ = ["Path", "PathRunner", "PathTask", "Task", "fit_path"]
+
+Outcome = TypeVar("Outcome")
 
 NO_CLASS = -1  # the code of a row that was not predicted
 
@@ -69,6 +74,21 @@ class PathTask:
     train: IntArray
     test: IntArray
     codes: IntArray | None = None
+
+    @property
+    def kind(self) -> str:
+        """The method, by which the time left is told."""
+        return self.method
+
+    def run(
+        self, dataset: Dataset, methods: Mapping[str, Any], protocol: Protocol, held: HeldParts
+    ) -> "Path":
+        """Fit the path."""
+        return fit_path(dataset, methods[self.method], protocol, self)
+
+    def times(self, path: "Path") -> list[float]:
+        """Return the seconds of everything of this kind that was done."""
+        return [path.seconds]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +120,13 @@ class Path:
     notes: tuple[str, ...] = ()
 
 
-def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) -> Path:
+def fit_path(
+    dataset: Dataset,
+    method: Any,
+    protocol: Protocol,
+    task: PathTask,
+    part: TrainingPart | None = None,
+) -> Path:
     """Rank on the training rows, train at every size, predict the test rows.
 
     Parameters
@@ -111,6 +137,8 @@ def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) 
     protocol : Protocol
         Learners, sizes, filling and resampling.
     task : PathTask
+    part : TrainingPart or None, default=None
+        The same rows, if they were taken and read before.
 
     Returns
     -------
@@ -143,8 +171,12 @@ def fit_path(dataset: Dataset, method: Any, protocol: Protocol, task: PathTask) 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            parts = Parts.from_split(dataset, Split(0, task.train, task.test), protocol)
-            order, subset = rank_columns(parts, method, dataset, protocol)
+            if part is None:
+                parts = Parts.from_split(dataset, Split(0, task.train, task.test), protocol)
+                order, subset = rank_columns(parts, method, dataset, protocol)
+            else:
+                parts = part.relabel(dataset)
+                order, subset = part.rank(task.method, method, parts, dataset)
         except Exception as problem:  # of any kind: the other paths go on
             errors.append(error_text(problem))
         if order is not None:
@@ -183,6 +215,22 @@ def _predict(
     return codes, values, list(dict.fromkeys(errors))
 
 
+class Task(Protocol_, Generic[Outcome]):
+    """What a :class:`PathRunner` does: a path, or runs of several."""
+
+    @property
+    def kind(self) -> str:
+        """For the time left: tasks of a kind take about as long."""
+
+    def run(
+        self, dataset: Dataset, methods: Mapping[str, Any], protocol: Protocol, held: HeldParts
+    ) -> Outcome:
+        """Do it, in any process."""
+
+    def times(self, outcome: Outcome) -> list[float]:
+        """Return the seconds of everything of this kind that was done."""
+
+
 class PathRunner:
     """Fit many paths of one table, in this process or in several.
 
@@ -191,6 +239,8 @@ class PathRunner:
     dataset : Dataset
     methods : mapping of name to estimator
     protocol : Protocol
+    n_parts : int, default=0
+        The number of training parts that are held for tasks that share them.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     progress : callable or None
@@ -208,10 +258,12 @@ class PathRunner:
         methods: Mapping[str, Any],
         protocol: Protocol,
         *,
+        n_parts: int = 0,
         n_jobs: int | None = None,
         progress: TimedProgress | None = None,
     ) -> None:
         self.dataset, self.methods, self.protocol = dataset, dict(methods), protocol
+        self.held = HeldParts(dataset, n_parts)
         self.workers: int = n_threads(n_jobs)
         self.clock = Clock(progress)
         self._starting: threading.Thread | None = None
@@ -237,8 +289,8 @@ class PathRunner:
         for method, count in counts.items():
             self.clock.expect(method, count)
 
-    def run(self, tasks: Sequence[PathTask]) -> Iterator[Path]:
-        """Fit expected tasks; yield their paths in the same order."""
+    def run(self, tasks: Sequence[Task[Outcome]]) -> Iterator[Outcome]:
+        """Do expected tasks; yield their outcomes in the same order."""
         self._began = time.perf_counter() if self._began is None else self._began
         protocol = replace(self.protocol, one_thread=self.workers == 1)
         position = 0
@@ -247,14 +299,13 @@ class PathRunner:
                 yield from self._run_in_workers(tasks[position:])
                 return
             task = tasks[position]
-            yield self._count(
-                task, fit_path(self.dataset, self.methods[task.method], protocol, task)
-            )
+            yield self._count(task, task.run(self.dataset, self.methods, protocol, self.held))
             position += 1
 
-    def _count(self, task: PathTask, path: Path) -> Path:
-        self.clock.finish(task.method, path.seconds)
-        return path
+    def _count(self, task: Task[Outcome], outcome: Outcome) -> Outcome:
+        for seconds in task.times(outcome):
+            self.clock.finish(task.kind, seconds)
+        return outcome
 
     def _is_ready(self) -> bool:
         """Return whether workers are at hand; start them where they would help."""
@@ -274,7 +325,7 @@ class PathRunner:
             self._starting.start()
         return not self._starting.is_alive()
 
-    def _run_in_workers(self, tasks: Sequence[PathTask]) -> Iterator[Path]:
+    def _run_in_workers(self, tasks: Sequence[Task[Outcome]]) -> Iterator[Outcome]:
         from joblib import Parallel, delayed
 
         if self._scratch is None:
@@ -282,7 +333,7 @@ class PathRunner:
             share(self.dataset, self._scratch / "table")
         self.clock.workers = self.workers
         portions = self._portions(tasks)
-        common = str((self._scratch / "table").absolute()), self.methods
+        common = str((self._scratch / "table").absolute()), self.held.n_parts, self.methods
         protocol = replace(self.protocol, one_thread=True)
         pool = Parallel(
             n_jobs=self.workers,
@@ -294,9 +345,9 @@ class PathRunner:
             delayed(_work)(*common, protocol, portion, os.getpid()) for portion in portions
         )
         try:
-            for portion, paths in zip(portions, batches, strict=True):
-                for task, path in zip(portion, paths, strict=True):
-                    yield self._count(task, path)
+            for portion, outcomes in zip(portions, batches, strict=True):
+                for task, outcome in zip(portion, outcomes, strict=True):
+                    yield self._count(task, outcome)
         except BrokenProcessPool:
             raise StudyError(
                 "a process died, perhaps because memory ran out: n_jobs=1 needs the least memory"
@@ -306,23 +357,34 @@ class PathRunner:
                 warnings.simplefilter("ignore")
                 batches.close()
 
-    def _portions(self, tasks: Sequence[PathTask]) -> list[list[PathTask]]:
+    def _portions(self, tasks: Sequence[Task[Outcome]]) -> list[list[Task[Outcome]]]:
         """Return tasks by portions that take a fifth of a second, and one for each worker."""
-        portions: list[list[PathTask]] = []
+        portions: list[list[Task[Outcome]]] = []
         seconds, most = 0.0, max(1, len(tasks) // (2 * self.workers))
         for task in tasks:
             if not portions or seconds >= PORTION_SECONDS or len(portions[-1]) >= most:
                 portions.append([])
                 seconds = 0.0
             portions[-1].append(task)
-            seconds += self.clock.mean(task.method)
+            seconds += self.clock.mean(task.kind)
         return portions
 
 
 def _work(
-    folder: str, methods: dict[str, Any], protocol: Protocol, tasks: list[PathTask], parent: int
-) -> list[Path]:
-    """Fit some paths in a worker."""
+    folder: str,
+    n_parts: int,
+    methods: dict[str, Any],
+    protocol: Protocol,
+    tasks: Sequence[Task[Outcome]],
+    parent: int,
+) -> list[Outcome]:
+    """Do some tasks in a worker."""
     end_with_parent(parent)
-    dataset = open_shared(folder)
-    return [fit_path(dataset, methods[task.method], protocol, task) for task in tasks]
+    dataset, held = open_shared(folder), _held_parts(folder, n_parts)
+    return [task.run(dataset, methods, protocol, held) for task in tasks]
+
+
+@functools.lru_cache(maxsize=1)
+def _held_parts(folder: str, n_parts: int) -> HeldParts:
+    """Return the training parts that this process holds of a table."""
+    return HeldParts(open_shared(folder), n_parts)

@@ -5,9 +5,13 @@ r"""A yes or no by shuffled labels: do the columns predict the outcome at all?
     p = \frac{1 + \#\{k : S(y^{(k)}) \ge S(y)\}}{1 + m}
 
 S is one run of five folds of the whole protocol: the mean over all sizes of the area under the ROC
-curve of the predictions of all rows (of the balanced rate, for more classes or a learner without
-decision values). Labels are shuffled, folds drawn anew and everything repeated. After Besag and
-Clifford it ends when five shuffles do as well, which on noise takes about 18; else after 99.
+curve of pairs of rows in one fold (of the balanced rate, for more classes or a learner without
+decision values). Folds are dealt once, labels are shuffled within them, and everything is repeated.
+After Besag and Clifford it ends when five shuffles do as well, which on noise takes about 18; else
+after 99. A shuffle ends when the folds that are left cannot bring it to the observed value.
+
+Methods that are solved step by step are solved less exactly here, with the real labels as with
+shuffled ones (`_rough`).
 
 Ojala, M. and Garriga, G. C. (2010), Permutation tests for studying classifier performance, *Journal
 of Machine Learning Research* 11, 1833-1863. Besag, J. and Clifford, P. (1991), Sequential Monte
@@ -20,29 +24,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.params import Whole
 from featly.basics.progress import TimedProgress, timed_progress_bar
-from featly.basics.typing import FloatArray, IntArray
-from featly.measures.nested_auc import mean_area
 from featly.measures.shuffle_test import (
     MOST_SHUFFLES,
+    STOP,
     ShuffleTest,
     is_reached,
-    mean_rate,
     shuffle_test,
 )
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Sizes
 from featly.study.nested import check_classes, read_pipelines
 from featly.study.nested_estimate import NestedEstimate
-from featly.study.nested_folds import count_arrangements, deal_folds, shuffle_labels
-from featly.study.paths import Path, PathRunner, PathTask
+from featly.study.paths import PathRunner
+from featly.study.shuffle_runs import KIND, ShuffleDesign, ShuffleRun, ShuffleTask
 
 __all__ = ["Predictability", "predictability"]
 
-FOLDS, LABELS, DEAL = 5, 3, 4  # folds of a run, and parts of seeds
+FOLDS = 5  # of a run
 FEWEST_SHUFFLES = 19  # below it p cannot be 5%
 
 
@@ -127,11 +130,12 @@ def predictability(
         As for :func:`featly.study.nested`. Of several methods or learners all count.
     blocks : sequence of shape (n_rows,) or None, default=None
         Rows of one block, such as one site, swap labels with each other only. Groups of rows swap
-        theirs as wholes, with groups of equal size.
+        theirs as wholes, with groups of equal size. Labels stay in their fold, unless that leaves
+        fewer than 1,000 arrangements: then folds are dealt anew for each shuffle.
     most : int, default=99
         Shuffles to draw at most.
     time_limit : float or None, default=None
-        Seconds that all shuffles may take, were nothing else running. If 99 would take longer, 19
+        Seconds that all shuffles may take, were nothing else running, and none ended early. If 99 would take longer, 19
         are drawn; if those would, too, the answer is that of `estimate`, or there is none.
     estimate : NestedEstimate or None, default=None
         A balanced rate, whose lower limit answers where there is no time for shuffles.
@@ -143,7 +147,7 @@ def predictability(
         Processes are used in place of threads.
     verbose : bool or callable, default=False
         True shows a progress bar; a function is called with (done, total).
-        It counts paths, and gets a third value: the seconds left, or None.
+        It counts runs, and gets a third value: the seconds left, or None.
 
     Returns
     -------
@@ -177,37 +181,56 @@ def predictability(
     if block_of is not None and block_of.shape != (dataset.n_rows,):
         raise DataError(f"blocks have shape {block_of.shape}: give one for each row")
     began = time.perf_counter()
-    arrangements = count_arrangements(dataset.codes, groups=dataset.row_groups, blocks=block_of)
-    if arrangements <= FEWEST_SHUFFLES:
-        reason = f"there are only {arrangements} different ways to shuffle the labels"
+    n_units = dataset.n_rows
+    if dataset.row_groups is not None:
+        n_units = len(np.unique(dataset.row_groups))
+    design = ShuffleDesign(dataset, min(FOLDS, n_units), block_of, int(study.random_state))
+    if design.n_arrangements <= FEWEST_SHUFFLES:
+        reason = f"there are only {design.n_arrangements} different ways to shuffle the labels"
         return _answer_without_test(estimate, dataset, reason, "auc", 0.0)
+    methods = {name: _solve_roughly(method) for name, method in study.methods.items()}
     with (
-        timed_progress_bar(verbose, "shuffled labels", "paths") as progress,
+        timed_progress_bar(verbose, "shuffled labels", "runs") as progress,
         PathRunner(
-            dataset, study.methods, study.protocol(), n_jobs=n_jobs, progress=progress
+            dataset,
+            methods,
+            study.protocol(),
+            n_parts=design.n_folds if design.keeps_folds else 0,
+            n_jobs=n_jobs,
+            progress=progress,
         ) as runner,
     ):
-        shuffles = _Shuffles(runner, dataset, block_of, random_state)
-        shuffles.expect(1)
-        observed = shuffles.evaluate([0])[0]
-        if shuffles.errors and np.isnan(observed):
-            raise DataError(f"no fit has a prediction: {shuffles.errors[0]}")
-        statistic = "auc" if shuffles.has_values else "bcr"
+        shuffles = _Shuffles(runner, design)
+        observed = shuffles.observe()
+        if observed.errors and np.isnan(observed.value):
+            raise DataError(f"no fit has a prediction: {observed.errors[0]}")
+        statistic = shuffles.statistic
         if time_limit is not None:
-            seconds = shuffles.seconds_each / runner.workers
+            seconds = shuffles.estimate_seconds(time_limit)
             if seconds * most > time_limit:
                 most = FEWEST_SHUFFLES
             if seconds * most > time_limit:
                 reason = f"{most} shuffles would take about {seconds * most:,.0f} seconds"
                 spent = time.perf_counter() - began
                 return _answer_without_test(estimate, dataset, reason, statistic, spent)
-        test = shuffle_test(observed, shuffles.draw(most), most=most)
+        test = shuffle_test(observed.value, shuffles.draw(most), most=most)
     spent = time.perf_counter() - began
-    if shuffles.was_stopped and test.drawn < FEWEST_SHUFFLES and test.reached < shuffles.stop:
+    if shuffles.was_stopped and test.drawn < FEWEST_SHUFFLES and test.reached < STOP:
         return _answer_without_test(estimate, dataset, "it was stopped", statistic, spent, test)
     answer = "yes" if test.is_yes else "no"
     reason = "stopped early" if shuffles.was_stopped else ""
     return Predictability(answer, "shuffles", test, statistic, reason, spent)
+
+
+def _solve_roughly(method: Any) -> Any:
+    """Return a copy of a method that is solved less exactly, where it can be."""
+    rough = getattr(method, "_rough", None)
+    if not rough:
+        return method
+    parameters = method.get_params(deep=False)
+    return clone(method).set_params(
+        **{name: max(value, parameters[name]) for name, value in rough.items()}
+    )
 
 
 def _answer_without_test(
@@ -226,121 +249,80 @@ def _answer_without_test(
 
 
 class _Shuffles:
-    """Runs of the protocol on real labels (draw 0) and on shuffled ones (draws 1, 2, ...)."""
+    """Runs of the protocol on real labels (run 0) and on shuffled ones (runs 1, 2, ...)."""
 
-    stop = 5
-
-    def __init__(
-        self, runner: PathRunner, dataset: Dataset, blocks: Any, random_state: int
-    ) -> None:
-        self.runner, self.dataset, self.blocks = runner, dataset, blocks
-        self.random_state = int(random_state)
-        n_units = dataset.n_rows
-        if dataset.row_groups is not None:
-            n_units = len(np.unique(dataset.row_groups))
-        self.folds = min(FOLDS, n_units)
-        self.has_values = False
+    def __init__(self, runner: PathRunner, design: ShuffleDesign) -> None:
+        self.runner, self.design = runner, design
+        self.statistic = "auc"
         self.was_stopped = False
-        self.seconds_each = 0.0
-        self.errors: list[str] = []
-        self._values: list[float] = []
+        self._observed = float("nan")
+        self._drawn: list[ShuffleRun] = []  # ahead of the test
+
+    def observe(self) -> ShuffleRun:
+        """Do the run with the real labels."""
+        self.runner.expect({KIND: 1})
+        (run,) = self._do([0])
+        is_area = run.has_values and len(self.runner.dataset.classes) == 2
+        self.statistic = "auc" if is_area else "bcr"
+        self._observed, self._first = run.value, run
+        return run
+
+    def estimate_seconds(self, limit: float) -> float:
+        """Return the seconds that a shuffle takes when all workers are busy.
+
+        By a shuffle that is drawn for it: the run with the real labels has also read the table.
+        No path of it is counted as saved, lest the time, and with it the number of shuffles, depend
+        on how well the columns predict.
+        """
+        run = self._first
+        if _seconds(run) * self.design.n_folds < limit * self.runner.workers:
+            self.runner.expect({KIND: 1})
+            self._drawn = self._do([1])
+            run = self._drawn[0]
+        n_paths = self.design.n_folds * len(self.runner.methods)
+        return _seconds(run) * n_paths / self.runner.workers
 
     def draw(self, most: int) -> Iterator[float]:
         """Yield the statistics of shuffled labels; Ctrl-C ends them.
 
-        They are computed by as many at a time as are needed at least before the test can end, or
-        as keep all workers busy.
+        They are computed by as many at a time as are needed at least before the test can end, by
+        more when an early end is unlikely, and so that all workers are busy.
         """
         drawn = reached = 0
-        observed = self._values[0]
-        self.expect(most)  # fewer where the answer is clear
+        self.runner.expect({KIND: most - len(self._drawn)})  # fewer where the answer is clear
         while drawn < most:
-            wave = max(self.stop - reached, -(-self.runner.workers // self.folds))
-            try:
-                values = self.evaluate(range(drawn + 1, drawn + 1 + min(wave, most - drawn)))
-            except KeyboardInterrupt:
-                self.was_stopped = True
-                return
-            drawn += len(values)
-            reached += sum(is_reached(value, observed) for value in values)
-            yield from values
+            runs = self._drawn
+            if drawn or not runs:
+                wave = max(STOP - reached, drawn // 2)
+                wave = -(-wave // self.runner.workers) * self.runner.workers
+                try:
+                    runs = self._do(range(drawn + 1, drawn + 1 + min(wave, most - drawn)))
+                except KeyboardInterrupt:
+                    self.was_stopped = True
+                    return
+            drawn += len(runs)
+            reached += sum(is_reached(run.value, self._observed) for run in runs)
+            yield from (run.value for run in runs)
 
-    def expect(self, n_draws: int) -> None:
-        """Count the paths of so many draws for the time left."""
-        self.runner.expect(dict.fromkeys(self.runner.methods, n_draws * self.folds))
-
-    def evaluate(self, draws: Sequence[int]) -> list[float]:
-        """Return the statistic of each expected draw."""
-        began = time.process_time()
-        plans = [self._plan(draw) for draw in draws]
-        tasks = [task for _, tasks in plans for task in tasks]
-        paths = self.runner.run(tasks)
-        values = []
-        for (codes, own_tasks), draw in zip(plans, draws, strict=True):
-            own_paths = [next(paths) for _ in own_tasks]
-            if draw == 0:
-                spent = time.process_time() - began
-                self.seconds_each = _seconds(own_paths, self.runner.has_workers, spent)
-                self.errors = [error for path in own_paths for error in path.errors]
-                known = (np.isfinite(path.values).any() for path in own_paths)
-                self.has_values = len(self.dataset.classes) == 2 and any(known)
-            values.append(self._statistic(codes, own_tasks, own_paths))
-        for _ in paths:  # nothing is left, but the generator ends only when asked
-            pass
-        self._values += values
-        return values
-
-    def _plan(self, draw: int) -> tuple[IntArray, list[PathTask]]:
-        """Return the labels of a draw, and its paths."""
-        codes, groups = self.dataset.codes, self.dataset.row_groups
-        if draw:
-            codes = shuffle_labels(
-                codes, self._generator(LABELS, draw), groups=groups, blocks=self.blocks
-            )
-        fold_of = deal_folds(codes, self.folds, self._generator(DEAL, draw), groups)
+    def _do(self, numbers: Sequence[int]) -> list[ShuffleRun]:
+        """Do some expected runs."""
+        draws = [self.design.draw(number) for number in numbers]
+        # parts that are too large to be held are made once for all draws of a task
+        share = 1 if self.runner.held.holds_all else -(-len(draws) // self.runner.workers)
+        is_first = draws[0].number == 0
         tasks = [
-            PathTask(
-                method,
-                np.flatnonzero(fold_of != fold),
-                np.flatnonzero(fold_of == fold),
-                codes if draw else None,
+            ShuffleTask(
+                draws[low : low + share],
+                self.design.n_folds,
+                self.design.keeps_folds,
+                None if is_first else self.statistic,
+                None if is_first else self._observed,
             )
-            for fold in range(self.folds)
-            for method in self.runner.methods
+            for low in range(0, len(draws), share)
         ]
-        return codes, tasks
-
-    def _generator(self, part: int, draw: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence([self.random_state, part, draw]))
-
-    def _statistic(self, y: IntArray, tasks: Sequence[PathTask], paths: Sequence[Path]) -> float:
-        """Return the mean over methods, learners and sizes; NaN where nothing was predicted."""
-        means: list[float] = []
-        for method in self.runner.methods:
-            own = [(t, p) for t, p in zip(tasks, paths, strict=True) if t.method == method]
-            # a method that chooses its size has one candidate, and a failed fit those of the grid
-            n_sizes = min(path.codes.shape[1] for _, path in own)
-            n_learners = own[0][1].codes.shape[0]
-            shape = (n_learners * n_sizes, len(y))
-            codes = np.full(shape, -1, np.int16)
-            values: FloatArray = np.full(shape, np.nan)
-            for task, path in own:
-                codes[:, task.test] = path.codes[:, :n_sizes].reshape(-1, len(task.test))
-                values[:, task.test] = path.values[:, :n_sizes].reshape(-1, len(task.test))
-            if (codes < 0).all():
-                continue
-            if self.has_values:
-                values[codes < 0] = np.nan
-                means.append(mean_area(values, y, undefined=0.5))
-            else:
-                means.append(mean_rate(codes, y))
-        return float(np.mean(means)) if means else float("nan")
+        return [run for runs in self.runner.run(tasks) for run in runs]
 
 
-def _seconds(paths: Sequence[Path], has_workers: bool, spent: float) -> float:
-    """Return the seconds that paths took in all.
-
-    Where this process did the work itself it is its own time, so that what else the machine does
-    does not decide on the number of shuffles.
-    """
-    return sum(path.seconds for path in paths) if has_workers else spent
+def _seconds(run: ShuffleRun) -> float:
+    """Return the mean seconds of a path of a run."""
+    return run.seconds / max(1, run.n_paths)
