@@ -61,7 +61,7 @@ class LinearMachine:
     def criterion(self) -> np.ndarray:
         """Return squared weights of the remaining columns, in units without the prior."""
         n, rank = self.source.n_rows, self.source.n_atoms
-        if n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n:
+        if self.is_tall:
             self._gram = None
             if self._factor is None:
                 self._factor = np.empty((rank, n))
@@ -112,8 +112,18 @@ class LinearMachine:
         if self._gram is not None and (few or self._trace * REBUILD_TRACE < self._built_trace):
             self._build()
 
-    def _build(self) -> None:
-        self._gram = self.source.gram()
+    @property
+    def is_tall(self) -> bool:
+        """Return whether rows so outnumber columns that no Gram matrix is made."""
+        n, rank = self.source.n_rows, self.source.n_atoms
+        return n > MOST_DENSE_ROWS and rank * FACTOR_SHARE <= n
+
+    def start(self, gram: np.ndarray) -> None:
+        """Start with the Gram matrix of all columns, which is copied."""
+        self._build(gram.copy())
+
+    def _build(self, gram: np.ndarray | None = None) -> None:
+        self._gram = self.source.gram() if gram is None else gram
         self._trace = self._built_trace = float(np.trace(self._gram))
         self._built = self.source.n_features
         self.dual.forget_inverse()

@@ -24,7 +24,7 @@ from featly.core.kernels.kernel_sets import (
     ScaledKernels,
     column_kernels,
 )
-from featly.core.kernels.mkl import solve_mkl
+from featly.core.kernels.mkl import equal_gram, solve_mkl
 from featly.core.sources.questions import moments
 from featly.core.svm.dual import SVMDual
 from featly.elimination.rfe import Scheduled, eliminate
@@ -167,7 +167,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     _uses = ("keep", "prior")
     _missing = True
     _many_classes = False
-    _rough = {"tolerance": 1e-3}
+    _rough = {"tolerance": 1e-2}
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)
@@ -185,9 +185,11 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
         problem.moments()  # raises an error on infinite values
         y, prior = problem.classes.signs, problem.preference.prior
         C = problem.row_prices(self.C, self.class_weight)
-        kernels = problem.ask_once(column_kernels)
+        kernels = problem.once("column kernels", lambda: column_kernels(problem.source))
         widths = None if prior is None else prior**2
         machine = _Machine(kernels, y, C, self.norm, self.tolerance, self.max_iter, widths)
+        if problem.kept is not None:
+            machine.start = problem.once(f"gram {self.norm}", machine.start_gram)
         with progress_bar(self.verbose, "MKL-RFE", unit="columns") as progress:
             elimination = eliminate(
                 machine,
@@ -245,8 +247,13 @@ class _Machine:
         self.norm, self.tolerance, self.max_iter = norm, tolerance, max_iter
         self.dual = SVMDual(y, C, n_jobs=kernels.n_jobs)
         self.coef: np.ndarray | None = None
+        self.start: np.ndarray | None = None  # what `start_gram` returns, if it is at hand
         self.duality_gaps: list[float] = []
         self.svm_counts: list[int] = []
+
+    def start_gram(self) -> np.ndarray | None:
+        """Return the sum of all kernels with equal weights, which no label enters."""
+        return equal_gram(self.kernels, self.norm) if self.kernels.n_features else None
 
     def criterion(self) -> np.ndarray:
         importances = np.zeros(len(self.useful))
@@ -263,7 +270,9 @@ class _Machine:
             max_iter=self.max_iter,
             coef=self.coef,
             dual=self.dual,
+            start=self.start,
         )
+        self.start = None
         self.coef = solution.coef
         self.duality_gaps.append(solution.duality_gap)
         self.svm_counts.append(solution.n_iter)

@@ -295,12 +295,15 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
                 problem, self._gaussian_machine(source, y, C, gaussian_variance)
             )
         del moments, center, scale, variance  # free arrays of one number a column
-        return self._run_elimination(problem, LinearMachine(source, y, C, spread, widths))
+        machine = LinearMachine(source, y, C, spread, widths)
+        if problem.kept is not None and not machine.is_tall:
+            machine.start(problem.once("gram", source.gram))
+        return self._run_elimination(problem, machine)
 
     def _clinical_machine(
         self, problem: Problem, y: np.ndarray, C: np.ndarray, prior: np.ndarray | None
     ) -> ClinicalMachine:
-        columns = clinical_columns(problem.source)
+        columns = problem.once("clinical columns", lambda: clinical_columns(problem.source))
         printed = self.criterion == "renormalised"
         widths = None if prior is None else prior**2
         return ClinicalMachine(columns, y, C, renormalised=printed, widths=widths)

@@ -68,7 +68,7 @@ class Problem:
     features : int64 array or None
         Positions of the columns in the user's table, if they are only some of it.
     kept : dict or None
-        Answers of the table for all targets of its rows, see :meth:`ask_once`.
+        Answers of the table for all targets of its rows, see :meth:`once`.
     """
 
     source: Source
@@ -81,20 +81,20 @@ class Problem:
     weights: FloatArray | None = None
     weights_are_counts: bool = True
     features: np.ndarray | None = None
-    kept: dict[Any, tuple[Source, Any]] | None = None
+    kept: dict[str, tuple[Source, Any]] | None = None
 
-    def ask_once(self, ask: Callable[[Source], Answer]) -> Answer:
-        """Return what a function says of the table, kept for other targets of the same rows.
+    def once(self, name: str, compute: Callable[[], Answer]) -> Answer:
+        """Return what is computed of the table alone, kept for other targets of the same rows.
 
         It must not be changed by whoever gets it. Nothing is kept where the table is read for one
         target only.
         """
         if self.kept is None:
-            return ask(self.source)
-        source, answer = self.kept.get(ask, (None, None))
+            return compute()
+        source, answer = self.kept.get(name, (None, None))
         if source is not self.source:
-            answer = ask(self.source)
-            self.kept[ask] = self.source, answer
+            answer = compute()
+            self.kept[name] = self.source, answer
         return answer  # type: ignore[no-any-return]
 
     @property

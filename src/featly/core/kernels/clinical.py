@@ -36,6 +36,7 @@ __all__ = [
     "add_product",
     "add_similarities",
     "clinical_columns",
+    "copy_to_upper",
     "code_positions",
     "number_positions",
     "ranges",
@@ -136,7 +137,7 @@ def add_similarities(
 
     run_blocks(add_row_block, rows, n_jobs)
     if symmetric:
-        _copy_to_upper(out)
+        copy_to_upper(out)
 
 
 @kernel
@@ -219,7 +220,8 @@ def _add_clipped(za, zb, columns, weight, low, high, symmetric, out):
 
 
 @kernel
-def _copy_to_upper(K):
+def copy_to_upper(K):
+    """Make a matrix symmetric by its lower triangle."""
     n = len(K)
     step = 32
     for top in range(0, n, step):

@@ -38,11 +38,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from featly.basics.typing import FloatArray
+from featly.core.kernels.clinical import copy_to_upper
 from featly.core.kernels.kernel_sets import Kernels
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.svm.dual import SVMDual, middle_bias
 
-__all__ = ["MKLSolution", "lp_weights", "solve_mkl"]
+__all__ = ["MKLSolution", "equal_gram", "lp_weights", "solve_mkl"]
 
 
 CHUNK_BYTES = 64 << 20  # of the products K_f b that are held at a time
@@ -122,6 +123,7 @@ def solve_mkl(
     max_iter: int = 100,
     coef: FloatArray | None = None,
     dual: SVMDual | None = None,
+    start: FloatArray | None = None,
 ) -> MKLSolution:
     """Learn the weights of kernels and a machine on their weighted sum.
 
@@ -139,6 +141,8 @@ def solve_mkl(
         The solution of a similar problem, to start from.
     dual : SVMDual or None
         The solver used for that one: it starts from its last solution.
+    start : float array of shape (n_rows, n_rows), or None
+        :func:`equal_gram`, if it was computed before.
 
     Examples
     --------
@@ -155,8 +159,7 @@ def solve_mkl(
     point = None if coef is None else _evaluate(kernels, coef, y, C, norm)
     if point is None or not point.forms.any():
         dual.forget_inverse()
-        start, _ = lp_weights(np.zeros(kernels.n_features), norm)
-        dual.solve(kernels.gram(start), kernels.rank)
+        dual.solve(equal_gram(kernels, norm) if start is None else start, kernels.rank)
         n_iter = 1
         point = _evaluate(kernels, dual.coef.copy(), y, C, norm)
     n_stalled = 0
@@ -174,6 +177,11 @@ def solve_mkl(
             point = candidate
     point.n_iter = n_iter
     return point
+
+
+def equal_gram(kernels: Kernels, norm: float) -> FloatArray:
+    """Return the sum of all kernels with equal weights: what the solver starts with."""
+    return kernels.gram(lp_weights(np.zeros(kernels.n_features), norm)[0])
 
 
 def _evaluate(
@@ -212,12 +220,13 @@ def _second_derivative(kernels: Kernels, point: MKLSolution, norm: float) -> tup
         U *= scale[low:high, None]
 
         def add(block: tuple[int, int], U: FloatArray = U, first: bool = low == 0) -> None:
-            part = slice(*block)
-            H[part] += U[:, part].T @ U
+            part, lower = slice(*block), slice(block[1])  # the upper triangle is its mirror image
+            H[part, lower] += U[:, part].T @ U[:, lower]
             if first:
-                H[part] -= np.outer(shrink[part], shrink)
+                H[part, lower] -= np.outer(shrink[part], shrink[lower])
 
         run_blocks(add, rows, kernels.n_jobs)
+    copy_to_upper(H)
     return H, kernels.rank
 
 
