@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from featly.basics.errors import ParameterError
-from featly.measures.nested_auc import mean_area
-from featly.measures.shuffle_test import mean_rate, shuffle_test
+from featly.measures.shuffle_test import shuffle_test
 
 
 def test_a_clear_no_ends_at_the_fifth():
@@ -43,22 +42,13 @@ def test_fewer_than_nineteen_are_refused():
         shuffle_test(0.5, [], most=18)
 
 
-def test_mean_rate_takes_failed_classes_as_chance():
-    y = np.array([0, 0, 1, 1])
-    assert mean_rate([[0, 0, -1, -1], [0, 1, 1, 1]], y) == pytest.approx(((1 + 0.5) / 2 + 0.75) / 2)
-
-
-def pooled_values(X, rng):
-    """Return shuffled labels of many tables, and pooled decision values of 5 folds at all sizes.
+def values_of_folds(X, y, fold_of):
+    """Return decision values of the folds of many tables at all sizes, all tables at once.
 
     Columns are ranked by the difference of the means in the training part, rows predicted by the
-    nearest mean; all tables at once.
+    nearest mean.
     """
-    n_tables, n, _ = X.shape
-    y = np.argsort(rng.random((n_tables, n)), axis=1) % 2
-    # by class, in turn: folds of equal class counts
-    fold_of = np.argsort(np.argsort(y + 0.5 * rng.random((n_tables, n)), axis=1), axis=1) % 5
-    pooled = np.empty((n_tables, 5, n))
+    values = np.empty((len(X), 5, X.shape[1]))
     for fold in range(5):
         train = fold_of != fold
         means = []
@@ -69,25 +59,41 @@ def pooled_values(X, rng):
         best = np.argsort(-np.abs(difference), axis=1)[:, :16]
         middle = np.take_along_axis((means[1] + means[0]) / 2, best, axis=1)
         weight = np.take_along_axis(difference, best, axis=1)
-        chosen = np.take_along_axis(X, best[:, None, :], axis=2)
+        chosen = np.take_along_axis(X[:, ~train], best[:, None, :], axis=2)
         sums = np.cumsum((chosen - middle[:, None]) * weight[:, None], axis=2)
-        sums = sums[:, :, [0, 1, 3, 7, 15]].transpose(0, 2, 1)
-        pooled = np.where(~train[:, None], sums, pooled)
-    return y, pooled
+        values[:, :, ~train] = sums[:, :, [0, 1, 3, 7, 15]].transpose(0, 2, 1)
+    return values
+
+
+def areas_within_folds(values, y):
+    """Return the mean area of each table: of pairs of rows in one of 5 folds of 8 rows."""
+    order = np.argsort(y.reshape(len(y), 1, 5, 8), axis=3, kind="stable")
+    by_fold = values.reshape(len(y), 5, 5, 8)
+    zero = np.take_along_axis(by_fold, order[..., :4], axis=3)
+    one = np.take_along_axis(by_fold, order[..., 4:], axis=3)
+    return (one[..., :, None] > zero[..., None, :]).mean(axis=(1, 2, 3, 4))
 
 
 def test_noise_is_called_predictive_in_few_tables():
-    """200 tables of noise, 40 x 20: at most 16 are called predictive, where 10 are meant."""
+    """200 tables of noise, 40 x 20: at most 16 are called predictive, where 10 are meant.
+
+    Folds stay, and labels are shuffled within them.
+    """
     rng = np.random.default_rng(11)
     X = rng.normal(size=(200, 40, 20))
+    fold_of, y = np.arange(40) // 8, np.tile([0, 1], 20)
     statistics = [[] for _ in X]
     tests = {}
     left = np.arange(len(X))
     for n_draws in (16, 24, 60):  # the real labels are as good as the first shuffle
         for _ in range(n_draws):
-            labels, values = pooled_values(X[left], rng)
-            for table, y, v in zip(left.tolist(), labels, values, strict=True):
-                statistics[table].append(mean_area(v, y))
+            # a row of a fold has 8 places of one block
+            order = np.argsort(rng.random((len(left), 5, 8)), axis=2) + 8 * np.arange(5)[:, None]
+            labels = y[order.reshape(len(left), 40)]
+            values = values_of_folds(X[left], labels, fold_of)
+            areas = areas_within_folds(values, labels)
+            for table, area in zip(left.tolist(), areas, strict=True):
+                statistics[table].append(area)
         tests |= {k: shuffle_test(statistics[k][0], statistics[k][1:]) for k in left.tolist()}
         left = np.array([k for k, test in tests.items() if test.reached < 5])
     assert all(test.drawn == 99 for test in tests.values() if test.reached < 5)

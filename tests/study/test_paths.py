@@ -1,12 +1,15 @@
 """Paths of one table, in this process and in workers."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from featly import FTest
+from featly.basics.errors import StudyError
 from featly.datasets import make_cohort
 from featly.learners import LinearSVM, MixedNaiveBayes
-from featly.study import Dataset, nested
+from featly.study import Dataset, half_stability, nested
 from featly.study import paths as paths_module
 from featly.study.evaluate import Protocol
 from featly.study.paths import PathRunner, PathTask, fit_path
@@ -109,3 +112,65 @@ def test_paths_come_in_the_order_of_their_tasks(workers_at_once):
         together = [path.values[0, 0, 0] for path in runner.run(tasks)]
     expected = [fit_path(Dataset.of(X, y), QuickF(), protocol, t).values[0, 0, 0] for t in tasks]
     assert together == expected
+
+
+class Counts(QuickF):
+    """Count fits."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        """Rank."""
+        Counts.fits += 1
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("estimate", [nested, half_stability])
+def test_what_was_stopped_goes_on_and_fits_nothing_twice(estimate, tmp_path, monkeypatch):
+    """In the same folder: Ctrl-C after 20 paths, then to the end, then from the folder alone."""
+
+    def stop(done, total, left):
+        if done == 20:
+            raise KeyboardInterrupt
+
+    options = {"sizes": [1, 4], "n_jobs": 1}
+    if estimate is nested:
+        options |= {"learner": {"mean": NearestMean()}, "folds": 5, "inner": 3, "repeats": 2}
+    run = partial(estimate, {"f": Counts()}, table(), **options)
+    monkeypatch.setattr(Counts, "fits", 0)
+    expected = run()
+    n_fits, Counts.fits = Counts.fits, 0
+    with pytest.raises(KeyboardInterrupt):
+        run(directory=tmp_path, verbose=stop)
+    assert Counts.fits == 20
+    for _ in range(2):
+        result = run(directory=tmp_path)
+        assert Counts.fits == n_fits
+    names = ("outer_codes", "outer_values", "inner_values") if estimate is nested else ()
+    for name in names:
+        assert np.array_equal(getattr(result, name), getattr(expected, name), equal_nan=True)
+    if estimate is half_stability:
+        assert np.array_equal(result.values["f"], expected.values["f"])
+        assert np.array_equal(result.null_values["f"], expected.null_values["f"])
+
+
+def test_another_method_table_or_learner_is_not_taken_from_a_journal(tmp_path):
+    X, y = table()
+    options = {"sizes": [1], "n_jobs": 1, "splits": 1, "directory": tmp_path}
+    for methods, data in (
+        ({"f": Counts()}, (X, y)),
+        ({"f": Counts(first=1)}, (X, y)),
+        ({"f": Counts()}, (X + 1e-9, y)),
+        ({"f": Counts()}, (X, y[::-1])),
+    ):
+        before = Counts.fits
+        half_stability(methods, data, **options)
+        assert Counts.fits == before + 4
+
+
+def test_a_folder_that_another_run_uses_is_refused(tmp_path):
+    protocol = Protocol({"mean": NearestMean()}, sizes=[1])
+    data = Dataset.of(*table())
+    with PathRunner(data, {"f": QuickF()}, protocol, directory=tmp_path):
+        with pytest.raises(StudyError, match="another run is at work"):
+            PathRunner(data, {"f": QuickF()}, protocol, directory=tmp_path)

@@ -141,7 +141,9 @@ class RateTally:
         if self._hits is None or self._known is None:
             return 1.0
         hits, known = self._hits + further_hits, self._known + further_hits
-        rates = np.divide(hits, known, out=np.full(hits.shape, 1 / self._n_classes), where=known > 0)
+        rates = np.divide(
+            hits, known, out=np.full(hits.shape, 1 / self._n_classes), where=known > 0
+        )
         return float(rates.mean())
 
 

@@ -209,6 +209,7 @@ def report(
             rule=rule,
             thorough=thorough,
             null=null,
+            directory=directory,
             n_jobs=n_jobs,
             verbose=verbose,
         )

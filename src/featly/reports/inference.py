@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from featly.study.nested import check_classes
 __all__ = ["Inference", "infer", "judged_rows"]
 
 FOLDS, QUICK_REPEATS, THOROUGH_REPEATS = 10, 1, 5
-QUICK_SECONDS, THOROUGH_SECONDS = 30.0, 100.0  # for all shuffles
+QUICK_SECONDS, THOROUGH_SECONDS = 45.0, 120.0  # for all shuffles, if none ends early
 QUICK_CUTS, THOROUGH_CUTS = 10, 20  # into halves
 LEVEL = 0.05  # of comparisons
 
@@ -119,6 +120,7 @@ def infer(
     rule: str | int,
     thorough: bool = False,
     null: int | None = None,
+    directory: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: Any = False,
 ) -> Inference:
@@ -141,6 +143,8 @@ def infer(
     null : int or None, default=None
         Shuffles of the labels, however long they take. None draws 99, 19 or none, by the time that
         they take.
+    directory : path or None, default=None
+        Folder for the fits, so that a report that was stopped can go on.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     verbose : bool or callable, default=False
@@ -154,6 +158,7 @@ def infer(
         "sizes": study.sizes,
         "fill": study.fill,
         "resample": study.resample,
+        "directory": directory,
         "random_state": study.random_state,
         "n_jobs": n_jobs,
         "verbose": verbose,

@@ -15,6 +15,7 @@ stability selection, *J. R. Statist. Soc. B* 75, 55-80.
 
 import time
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,6 +134,7 @@ def half_stability(
     fill: bool = False,
     resample: Any = None,
     blocks: Any = None,
+    directory: str | FilePath | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool | TimedProgress = False,
@@ -152,6 +154,8 @@ def half_stability(
         As for :func:`featly.study.nested`.
     blocks : sequence of shape (n_rows,) or None, default=None
         Rows of one block, such as one site, swap labels with each other only.
+    directory : path or None, default=None
+        As for :func:`featly.study.nested`.
     random_state : int, default=0
         Seed of the random numbers.
     n_jobs : int or None, default=None
@@ -193,7 +197,12 @@ def half_stability(
     with (
         timed_progress_bar(verbose, "halves", "rankings") as progress,
         PathRunner(
-            dataset, selectors, study.protocol(), n_jobs=n_jobs, progress=progress
+            dataset,
+            selectors,
+            study.protocol(),
+            directory=directory,
+            n_jobs=n_jobs,
+            progress=progress,
         ) as runner,
     ):
         runner.expect(dict.fromkeys(selectors, 4 * splits))

@@ -14,6 +14,7 @@ the seed.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def nested(
     rule: str | int = "best",
     fill: bool = False,
     resample: Any = None,
+    directory: str | FilePath | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool | TimedProgress = False,
@@ -92,6 +94,9 @@ def nested(
         Fill missing values, learnt on the training rows.
     resample : imbalanced-learn sampler or None, default=None
         Balances the training rows, never others.
+    directory : path or None, default=None
+        Folder for the fits: a run that was stopped or killed goes on from there, and a second one
+        fits nothing anew. It may be that of a study. None stores nothing.
     random_state : int, default=0
         Seed of the random numbers.
         Folds depend on it, and methods and learners whose own is None.
@@ -147,7 +152,12 @@ def nested(
     with (
         timed_progress_bar(verbose, "nested cross-validation", "paths") as progress,
         PathRunner(
-            dataset, study.methods, study.protocol(), n_jobs=n_jobs, progress=progress
+            dataset,
+            study.methods,
+            study.protocol(),
+            directory=directory,
+            n_jobs=n_jobs,
+            progress=progress,
         ) as runner,
     ):
         runner.expect(dict.fromkeys(study.methods, sum(1 + len(p.inner) for p in parts)))

@@ -35,6 +35,7 @@ from featly.study.evaluate import (
     sizes_for,
     warning_texts,
 )
+from featly.study.path_journal import PathJournal, pack, unpack
 from featly.study.predict import columns_of, error_text, predict_sizes
 from featly.study.run import (
     LONG_TRIAL_SECONDS,
@@ -89,6 +90,24 @@ class PathTask:
     def times(self, path: "Path") -> list[float]:
         """Return the seconds of everything of this kind that was done."""
         return [path.seconds]
+
+    def key(self, journal: PathJournal) -> str:
+        """Return the key of the outcome in a journal."""
+        return journal.key(("path", self.train, self.test, self.codes), (self.method,))
+
+    def pack(self, path: "Path") -> bytes:
+        """Return the outcome as bytes."""
+        arrays = {"codes": path.codes, "values": path.values}
+        if path.order is not None:
+            arrays["order"] = path.order
+        names = ("subset", "seconds", "errors", "notes")
+        return pack(arrays, {name: getattr(path, name) for name in names})
+
+    def unpack(self, kept: bytes) -> "Path":
+        """Return the outcome that was kept."""
+        arrays, meta = unpack(kept)
+        texts = {name: tuple(meta.pop(name)) for name in ("errors", "notes")}
+        return Path(order=arrays.pop("order", None), **arrays, **meta, **texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +249,15 @@ class Task(Protocol_, Generic[Outcome]):
     def times(self, outcome: Outcome) -> list[float]:
         """Return the seconds of everything of this kind that was done."""
 
+    def key(self, journal: PathJournal) -> str:
+        """Return the key of the outcome in a journal: a hash of all that it depends on."""
+
+    def pack(self, outcome: Outcome) -> bytes:
+        """Return the outcome as bytes."""
+
+    def unpack(self, kept: bytes) -> Outcome:
+        """Return the outcome that was kept."""
+
 
 class PathRunner:
     """Fit many paths of one table, in this process or in several.
@@ -241,6 +269,8 @@ class PathRunner:
     protocol : Protocol
     n_parts : int, default=0
         The number of training parts that are held for tasks that share them.
+    directory : path or None, default=None
+        Folder for a journal of all outcomes: what it holds is not done again.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     progress : callable or None
@@ -259,11 +289,15 @@ class PathRunner:
         protocol: Protocol,
         *,
         n_parts: int = 0,
+        directory: str | FilePath | None = None,
         n_jobs: int | None = None,
         progress: TimedProgress | None = None,
     ) -> None:
         self.dataset, self.methods, self.protocol = dataset, dict(methods), protocol
         self.held = HeldParts(dataset, n_parts)
+        self._journal = (
+            None if directory is None else PathJournal(directory, dataset, self.methods, protocol)
+        )
         self.workers: int = n_threads(n_jobs)
         self.clock = Clock(progress)
         self._starting: threading.Thread | None = None
@@ -274,6 +308,8 @@ class PathRunner:
         return self
 
     def __exit__(self, *_: Any) -> None:
+        if self._journal is not None:
+            self._journal.close()
         if self._starting is not None:
             self._starting.join()
         if self._scratch is not None:
@@ -290,7 +326,28 @@ class PathRunner:
             self.clock.expect(method, count)
 
     def run(self, tasks: Sequence[Task[Outcome]]) -> Iterator[Outcome]:
-        """Do expected tasks; yield their outcomes in the same order."""
+        """Do expected tasks that are not in the journal; yield all outcomes in the same order."""
+        journal = self._journal
+        if journal is None:
+            yield from self._run(tasks)
+            return
+        keys = [task.key(journal) for task in tasks]
+        is_done = [journal.has(key) for key in keys]
+        fresh = self._run([task for task, done in zip(tasks, is_done, strict=True) if not done])
+        for task, key, done in zip(tasks, keys, is_done, strict=True):
+            kept = journal.read(key) if done else None
+            if kept is None:
+                outcome = next(fresh)
+            else:
+                outcome = task.unpack(kept)
+                for _ in task.times(outcome):
+                    self.clock.skip(task.kind)
+            yield outcome
+        for _ in fresh:  # nothing is left, but the generator ends only when asked
+            pass
+
+    def _run(self, tasks: Sequence[Task[Outcome]]) -> Iterator[Outcome]:
+        """Do tasks; yield their outcomes in the same order."""
         self._began = time.perf_counter() if self._began is None else self._began
         protocol = replace(self.protocol, one_thread=self.workers == 1)
         position = 0
@@ -303,6 +360,8 @@ class PathRunner:
             position += 1
 
     def _count(self, task: Task[Outcome], outcome: Outcome) -> Outcome:
+        if self._journal is not None:  # before Ctrl-C can come from the progress
+            self._journal.write(task.key(self._journal), task.pack(outcome))
         for seconds in task.times(outcome):
             self.clock.finish(task.kind, seconds)
         return outcome

@@ -261,21 +261,21 @@ class Study:
         """Return the plan in words and numbers, as it is stored with the results."""
         return {
             "title": self.title,
-            "methods": {name: _describe_value(method) for name, method in self.methods.items()},
+            "methods": {name: describe_value(method) for name, method in self.methods.items()},
             "datasets": {
                 name: self._describe_dataset(dataset) for name, dataset in self.datasets.items()
             },
             "splits": repr(self.splits),
             "splitter": type(self.splits).__name__,
             "estimator": getattr(self.splits, "estimator", None),
-            "sizes": _describe_value(self.sizes),
-            "learners": {name: _describe_value(learner) for name, learner in self.learners.items()},
+            "sizes": describe_value(self.sizes),
+            "learners": {name: describe_value(learner) for name, learner in self.learners.items()},
             "balanced": self.balanced,
             "metric": self.metric,
             "metrics": list(self.metrics),
             "selection": self.selection,
             "fill": self.fill,
-            "resample": _describe_value(self.resample),
+            "resample": describe_value(self.resample),
             "null": int(self.null),
             "random_state": int(self.random_state),
             "versions": _versions(),
@@ -473,7 +473,7 @@ def _is_list(value: Any) -> bool:
 
 
 # ---- the plan as text ----------------------------------------------------------------------------
-def _describe_value(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return a text that is the same for the same thing in every run."""
     if value is None:
         return "none"
@@ -482,7 +482,7 @@ def _describe_value(value: Any) -> str:
             k: v for k, v in value.get_params(deep=False).items() if k not in NEUTRAL_PARAMETERS
         }
         inside = ", ".join(
-            f"{name}={_describe_value(entry)}" for name, entry in sorted(parameters.items())
+            f"{name}={describe_value(entry)}" for name, entry in sorted(parameters.items())
         )
         return f"{type(value).__name__}({inside})"
     if hasattr(value, "fit_resample"):
@@ -490,13 +490,13 @@ def _describe_value(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{k}: {_describe_value(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k}: {describe_value(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_describe_value(entry) for entry in value) + "]"
+        return "[" + ", ".join(describe_value(entry) for entry in value) + "]"
     if callable(value):
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value)}"
     if isinstance(value, np.ndarray | np.generic):
-        return _describe_value(value.tolist())
+        return describe_value(value.tolist())
     return repr(value)
 
 

@@ -21,6 +21,7 @@ Carlo p-values, *Biometrika* 78, 301-304.
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,7 @@ def predictability(
     most: int = MOST_SHUFFLES,
     time_limit: float | None = None,
     estimate: NestedEstimate | None = None,
+    directory: str | Path | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     verbose: bool | TimedProgress = False,
@@ -139,6 +141,8 @@ def predictability(
         are drawn; if those would, too, the answer is that of `estimate`, or there is none.
     estimate : NestedEstimate or None, default=None
         A balanced rate, whose lower limit answers where there is no time for shuffles.
+    directory : path or None, default=None
+        As for :func:`featly.study.nested`.
     random_state : int, default=0
         Seed of the random numbers.
         It is used for shuffles and folds, and for methods and learners whose own is None.
@@ -196,6 +200,7 @@ def predictability(
             methods,
             study.protocol(),
             n_parts=design.n_folds if design.keeps_folds else 0,
+            directory=directory,
             n_jobs=n_jobs,
             progress=progress,
         ) as runner,
@@ -313,6 +318,7 @@ class _Shuffles:
         tasks = [
             ShuffleTask(
                 draws[low : low + share],
+                tuple(self.runner.methods),
                 self.design.n_folds,
                 self.design.keeps_folds,
                 None if is_first else self.statistic,

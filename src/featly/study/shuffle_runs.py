@@ -12,6 +12,7 @@ many sizes, labels are shuffled over all folds and folds are dealt anew.
 Hemerik, J. and Goeman, J. (2018), Exact testing with random permutations, *TEST* 27, 811-825.
 """
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from featly.measures.shuffle_test import is_reached
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Protocol
 from featly.study.nested_folds import count_arrangements, deal_folds, shuffle_labels
+from featly.study.path_journal import PathJournal
 from featly.study.paths import PathTask, fit_path
 from featly.study.training_part import HeldParts, TrainingPart
 
@@ -131,6 +133,7 @@ class ShuffleTask:
     Attributes
     ----------
     draws : sequence of Draw
+    methods : tuple of str
     n_folds : int
     keeps_folds : bool
         Whether all draws have the same folds.
@@ -141,6 +144,7 @@ class ShuffleTask:
     """
 
     draws: Sequence[Draw]
+    methods: tuple[str, ...]
     n_folds: int
     keeps_folds: bool
     statistic: str | None = None
@@ -166,6 +170,20 @@ class ShuffleTask:
     def times(self, runs: Sequence[ShuffleRun]) -> list[float]:
         """Return the seconds of every run."""
         return [run.seconds for run in runs]
+
+    def key(self, journal: PathJournal) -> str:
+        """Return the key of the outcome in a journal."""
+        arrays = [array for draw in self.draws for array in (draw.codes, draw.fold_of)]
+        parts = ("runs", self.n_folds, self.keeps_folds, self.statistic, self.observed, *arrays)
+        return journal.key(parts, self.methods)
+
+    def pack(self, runs: Sequence[ShuffleRun]) -> bytes:
+        """Return the outcome as bytes."""
+        return json.dumps([vars(run) for run in runs]).encode()
+
+    def unpack(self, kept: bytes) -> list[ShuffleRun]:
+        """Return the outcome that was kept."""
+        return [ShuffleRun(**run | {"errors": tuple(run["errors"])}) for run in json.loads(kept)]
 
 
 class _Run:

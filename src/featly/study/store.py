@@ -34,6 +34,7 @@ __all__ = [
     "Journal",
     "Key",
     "Outcome",
+    "open_alone",
     "read_compacted",
     "remove_leftovers",
 ]
@@ -99,6 +100,32 @@ CREATE TABLE IF NOT EXISTS outcomes (
 """
 
 
+def open_alone(path: Path, tables: str) -> sqlite3.Connection:
+    """Open a journal that no other run has open, and make its tables.
+
+    A row is written before the next statement, unless a transaction was begun.
+    """
+    base = sqlite3.connect(path, isolation_level=None, timeout=0.2)
+    try:
+        # the system still writes what a killed process has handed over; only a power cut can
+        # lose the last fits, and it does not damage the file
+        base.execute("PRAGMA locking_mode=EXCLUSIVE")
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=NORMAL")
+        base.executescript(tables)
+    except sqlite3.OperationalError as problem:
+        base.close()
+        if "locked" not in str(problem):
+            raise
+        raise StudyError(
+            f"another run is at work in {str(path.parent)!r}: wait for it, or use another folder"
+        ) from None
+    except sqlite3.DatabaseError:
+        base.close()
+        raise StudyError(f"{str(path)!r} is no journal of a study: use another folder") from None
+    return base
+
+
 class Journal:
     """Fits as they are done, in a file that survives whatever kills the process.
 
@@ -111,26 +138,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._base = sqlite3.connect(folder / JOURNAL, isolation_level=None, timeout=0.2)
-        try:
-            # the system still writes what a killed process has handed over; only a power cut can
-            # lose the last fits, and it does not damage the file
-            self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=NORMAL")
-            self._base.executescript(_TABLES)
-        except sqlite3.OperationalError as problem:
-            self._base.close()
-            if "locked" not in str(problem):
-                raise
-            raise StudyError(
-                f"another run is at work in {str(folder)!r}: wait for it, or use another folder"
-            ) from None
-        except sqlite3.DatabaseError:
-            self._base.close()
-            raise StudyError(
-                f"{str(folder / JOURNAL)!r} is no journal of a study: use another folder"
-            ) from None
+        self._base = open_alone(folder / JOURNAL, _TABLES)
 
     def __enter__(self) -> Self:
         return self

@@ -65,9 +65,7 @@ class TrainingPart:
         y, codes = dataset.y[self.split.train], dataset.codes[self.split.test]
         return replace(self._parts, y=y, codes_test=codes)
 
-    def rank(
-        self, name: str, method: Any, parts: Parts, dataset: Dataset
-    ) -> tuple[AnyArray, bool]:
+    def rank(self, name: str, method: Any, parts: Parts, dataset: Dataset) -> tuple[AnyArray, bool]:
         """Rank the columns with the labels of `parts`; the table is read for the first ones only.
 
         The outcome is that of :func:`featly.study.evaluate.rank_columns`.
