@@ -171,6 +171,8 @@ def test_another_method_table_or_learner_is_not_taken_from_a_journal(tmp_path):
 def test_a_folder_that_another_run_uses_is_refused(tmp_path):
     protocol = Protocol({"mean": NearestMean()}, sizes=[1])
     data = Dataset.of(*table())
-    with PathRunner(data, {"f": QuickF()}, protocol, directory=tmp_path):
-        with pytest.raises(StudyError, match="another run is at work"):
-            PathRunner(data, {"f": QuickF()}, protocol, directory=tmp_path)
+    with (
+        PathRunner(data, {"f": QuickF()}, protocol, directory=tmp_path),
+        pytest.raises(StudyError, match="another run is at work"),
+    ):
+        PathRunner(data, {"f": QuickF()}, protocol, directory=tmp_path)

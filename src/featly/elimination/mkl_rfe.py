@@ -10,7 +10,7 @@ Paul, J., D'Ambrosio, R. and Dupont, P. (2015), Kernel methods for heterogeneous
 *Neurocomputing* 169, 187-195.
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -167,7 +167,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     _uses = ("keep", "prior")
     _missing = True
     _many_classes = False
-    _rough = {"tolerance": 1e-2}
+    _rough: ClassVar[dict[str, float]] = {"tolerance": 1e-2}
 
     def _operations(self, n_rows: int, n_features: int) -> float:
         return n_rows * super()._operations(n_rows, n_features)

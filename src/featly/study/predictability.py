@@ -137,8 +137,9 @@ def predictability(
     most : int, default=99
         Shuffles to draw at most.
     time_limit : float or None, default=None
-        Seconds that all shuffles may take, were nothing else running, and none ended early. If 99 would take longer, 19
-        are drawn; if those would, too, the answer is that of `estimate`, or there is none.
+        Seconds that all shuffles may take, were nothing else running, and none ended early. If 99
+        would take longer, 19 are drawn; if those would, too, the answer is that of `estimate`, or
+        there is none.
     estimate : NestedEstimate or None, default=None
         A balanced rate, whose lower limit answers where there is no time for shuffles.
     directory : path or None, default=None

@@ -36,8 +36,8 @@ __all__ = [
     "add_product",
     "add_similarities",
     "clinical_columns",
-    "copy_to_upper",
     "code_positions",
+    "copy_to_upper",
     "number_positions",
     "ranges",
 ]
