@@ -10,7 +10,14 @@ from scipy import stats
 from sklearn.metrics import mutual_info_score
 from sklearn.tree import DecisionTreeClassifier
 
-from featly import ChiSquared, GainRatio, GiniIndex, InformationGain, SymmetricUncertainty
+from featly import (
+    ChiSquared,
+    GainRatio,
+    GiniIndex,
+    InformationGain,
+    SymmetricUncertainty,
+    UnivariateTest,
+)
 from featly.basics.errors import DataError, ParameterError
 from featly.preprocessing import MDLP
 from tests.reference import counting
@@ -244,3 +251,56 @@ def test_missing_values_that_depend_on_the_class_are_a_level():
     y = [0, 1, 0, 1]
     assert InformationGain(discretizer=None).fit(X, y).scores_.tolist() == [1.0]
     assert InformationGain(discretizer=None, missing="spread").fit(X, y).scores_.tolist() == [0.0]
+
+
+def test_chi_squared_of_few_expected_rows_is_that_of_all_permutations():
+    """A level of three rows: the tail of chi-squared is off, the share of permutations is not."""
+    y = np.repeat([0, 1], [9, 3])
+    levels = np.array(list("aaaaaaaaabbb"))
+    columns = {"rare": levels, "none": levels[[0, 9, *range(1, 9), 10, 11]]}
+    ranked = ChiSquared(n_jobs=1).fit(pl.DataFrame(columns), y)
+    # 1 of C(12, 3) ways has all three rows of b in the class, as observed
+    assert ranked.p_value_[0] == pytest.approx(1 / 220, abs=0.003)
+    tail = stats.chi2.sf(ranked.scores_[0], ranked.freedom_[0])
+    assert tail < 0.001
+    assert ranked.note_[0].endswith("random tables")
+    same = UnivariateTest(categorical="chi2", n_jobs=1).fit(pl.DataFrame(columns), y)
+    assert ranked.p_value_.tolist() == same.p_value_.tolist()
+
+
+def test_chi_squared_of_many_expected_rows_is_the_tail():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (300, 4)), np.tile([0, 1], 150)
+    ranked = ChiSquared(discretizer=None, n_jobs=1).fit(X, y)
+    assert ranked.p_value_ == pytest.approx(stats.chi2.sf(ranked.scores_, ranked.freedom_))
+    assert set(ranked.note_) == {""}
+
+
+def test_chi_squared_does_not_depend_on_batches_or_copies_of_columns():
+    rng = np.random.default_rng(1)
+    X, y = (rng.random((60, 6)) < 0.06).astype(int), np.repeat([0, 1], [48, 12])
+    X[:, 5] = X[:, 2]
+    order = rng.permutation(60)
+    X, y = X[order], y[order]
+    ranked = ChiSquared(discretizer=None, n_jobs=1).fit(X, y)
+    batches = ChiSquared(discretizer=None, n_jobs=1)
+    for low in (0, 30):
+        batches.partial_fit(X[low : low + 30], y[low : low + 30])
+    assert ranked.p_value_.tolist() == batches.p_value_.tolist()
+    assert ranked.p_value_[5] == ranked.p_value_[2]
+    spread = ChiSquared(discretizer=None, missing="spread", n_jobs=1)
+    X = X.astype(float)
+    X[::7, 1] = np.nan
+    assert spread.fit(X, y).note_[1] == ""  # parts of rows cannot be drawn
+    assert spread.note_[0] != ""
+
+
+@pytest.mark.thorough
+def test_one_true_category_among_five_thousand_is_found():
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], [180, 20])
+    X = rng.choice(4, p=[0.6, 0.25, 0.1, 0.05], size=(200, 5000))
+    X[y == 1, 17] = rng.choice(4, p=[0.05, 0.05, 0.2, 0.7], size=20)
+    ranked = ChiSquared(discretizer=None).fit(X, y)
+    assert ranked.q_value_[17] <= 0.05
+    assert (ranked.q_value_ <= 0.05).sum() <= 3

@@ -1,6 +1,7 @@
 """Facts of a report: they are those that the study found."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from featly.plots.table_columns import read_columns
 from featly.reports import answers as page_answers
 from featly.reports import signature, text
 from featly.reports.columns import column_facts, number
-from featly.study import KFold, Subsampling, half_stability, nested, predictability
+from featly.study import Dataset, KFold, Subsampling, half_stability, nested, predictability
 from tests.reports.quick import quick_report
 
 
@@ -63,9 +64,29 @@ def test_the_signature_is_made_from_all_rows(cohort_report, cohort):
     shown = cohort_report.facts["features"]
     assert [row["name"] for row in shown] == names[test.order_[:15]].tolist()
     assert [row["q_value"] for row in shown] == test.q_value_[test.order_[:15]].tolist()
+    assert [row["test_note"] for row in shown] == test.note_[test.order_[:15]].tolist()
+    told = [text.describe_test(row) for row in shown]
+    assert all(word in line for line, word in zip(told, test.test_[test.order_], strict=False))
+    page, table = cohort_report.html(), cohort_report.markdown()
+    assert all(line in page and line in table for line in told)
     ranking = cohort_report.ranking()
     assert ranking["feature"].to_list() == names[test.order_].tolist()
     assert ranking["selected"].sum() == 6
+
+
+def test_the_notes_of_p_values_are_told_without_counts_of_few_rows():
+    rng = np.random.default_rng(0)
+    X, y = np.round(np.exp(rng.normal(size=(60, 5)))), np.repeat([0, 1], [48, 12])
+    test = featly.UnivariateTest().fit(X, y)
+    shown = np.arange(5)
+    evidence = SimpleNamespace(
+        data=Dataset.of(X, y), kinds_of_data=lambda: None, n_jobs=1, individuals=True
+    )
+    notes = signature._single_tests(evidence, shown)["note"]
+    assert notes == test.note_.tolist()
+    assert "random permutations" in "".join(notes)
+    for individuals, expected in ((True, "p approximate: 3 rows"), (False, "p approximate")):
+        assert signature.tell_note("p approximate: 3 rows", individuals) == expected
 
 
 def test_frequencies_and_ranks_by_hand(cohort_report, cohort):

@@ -7,23 +7,51 @@ r"""Pearson's statistic of the counts of levels in classes.
 Pearson, K. (1900), On the criterion that a given system of deviations..., *Philosophical Magazine*
 50, 157-175; Liu, H. and Setiono, R. (1995), Chi2: feature selection and discretization of numeric
 attributes, *Proc. 7th IEEE ICTAI*, 388-391.
+
+Beside both: where few rows are expected in a cell, p-values are by random tables with the same
+margins, :func:`featly.core.counts.contingency.chi_squared_p`.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from featly.base import Problem, Questions, Ranking, rank_by_merit
 from featly.basics.kinds import CATEGORICAL
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.counts.codes import count_levels, spread_missing
 from featly.core.counts.coding import code_columns
-from featly.core.counts.contingency import Tables, chi2_tail, chi_squared
+from featly.core.counts.contingency import (
+    Tables,
+    chi2_tail,
+    chi_squared,
+    chi_squared_p,
+    has_small_expected_counts,
+)
 from featly.core.runtime.parallel import run_blocks, split
 from featly.core.stats.tails import false_discovery_rates
 from featly.filters._counting import CountingFilter, is_cut_by_class
 
 __all__ = ["ChiSquared"]
+
+
+@dataclass(frozen=True)
+class FewRows:
+    """Tables in which few rows are expected in some cell, and the columns that they are of."""
+
+    columns: IntArray
+    tables: Tables
+
+    @classmethod
+    def none(cls, n_classes: int) -> "FewRows":
+        """Return no table."""
+        return cls(
+            np.empty(0, np.int64), Tables(np.empty(0, np.int64), np.zeros(1, int), n_classes)
+        )
+
+
+Measures = tuple[FloatArray, FloatArray, FewRows]
 
 
 class ChiSquared(CountingFilter):
@@ -68,15 +96,16 @@ class ChiSquared(CountingFilter):
     freedom_ : float array of shape (n_features,)
         Degrees of freedom; 1 where there is nothing to test.
     p_value_ : float array of shape (n_features,)
-        Probability of a statistic at least as large where column and class are independent, by
-        the tail of chi-squared, which is too small where few rows are expected in a cell: with a
-        level of 5% and 12 of 60 rows in the smaller class, 0.04% of independent columns had p up
-        to 0.0001 (``studies/p_values.py``). `UnivariateTest(categorical="chi2")` draws random
-        tables for those. NaN for numbers cut by "mdlp": their cuts were chosen to make it small;
-        and where a `sample_weight` is no whole number, as the sum of the weights is then no number
-        of rows.
+        Probability of a statistic at least as large where column and class are independent: by
+        the tail of chi-squared, or, where an expected count is below 1 or a fifth of them below 5,
+        by random tables with the same numbers of rows in levels and classes, the more of them the
+        smaller p is. Where `missing` is "spread" and leaves parts of rows, by the tail. NaN for
+        numbers cut by "mdlp": their cuts were chosen to make it small; and where a `sample_weight`
+        is no whole number, as the sum of the weights is then no number of rows.
     q_value_ : float array of shape (n_features,)
         Benjamini-Hochberg over the columns that have a p-value.
+    note_ : array of str of shape (n_features,)
+        The number of random tables that a p-value rests on; empty where it is by the tail.
     order_, ranking_, support_, kinds_, classes_
         See :class:`featly.base.Ranker`.
 
@@ -120,36 +149,81 @@ class ChiSquared(CountingFilter):
     _uses = ("keep", "costs")
     _has_q_values = True
 
-    def _measure(self, tables: Tables, n_rows: float) -> Any:
-        return chi_squared(tables, self.n_jobs)
+    def _rank(self, problem: Problem) -> Ranking:
+        has_tests = bool(self._is_tested(problem).any())
+
+        def measure(tables: Tables) -> Measures:
+            statistic, freedom = chi_squared(tables, self.n_jobs)
+            few = find_few(tables, self.n_jobs) if has_tests else FewRows.none(tables.n_classes)
+            return statistic, freedom, few
+
+        return self._rank_measures(problem, self._join(self._map_tables(problem, measure)))
+
+    def _measure(self, tables: Tables, n_rows: float) -> Measures:
+        return (*chi_squared(tables, self.n_jobs), find_few(tables, self.n_jobs))
 
     def _asks(self, target: str = "classes") -> Questions:
         return (code_columns, count_levels, spread_missing, chi_squared)
 
-    def _join(self, parts: Sequence[Any]) -> Any:
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+    def _join(self, parts: Sequence[Measures]) -> Measures:
+        statistic, freedom = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        low = np.cumsum([0, *(len(part[0]) for part in parts)])
+        columns = [part[2].columns + start for part, start in zip(parts, low, strict=False)]
+        few = FewRows(
+            np.concatenate(columns),
+            Tables.concatenate([part[2].tables for part in parts]),
+        )
+        return statistic, freedom, few
 
-    def _rank_measures(self, problem: Problem, measures: Any) -> Ranking:
-        statistic, freedom = measures
+    def _is_tested(self, problem: Problem) -> BoolArray:
+        """Return the columns that have a p-value: those whose cuts the classes did not choose."""
         by_class = is_cut_by_class(self.discretizer)
         tested = (problem.columns.kinds == CATEGORICAL) | (not by_class)
-        tested &= problem.weights_are_counts
+        return np.asarray(tested & problem.weights_are_counts)
+
+    def _rank_measures(self, problem: Problem, measures: Measures) -> Ranking:
+        statistic, freedom, few = measures
+        tested = self._is_tested(problem)
         p, q = np.full((2, len(statistic)), np.nan)
+        note = np.full(len(statistic), "", object)
         if tested.any():
-            tested_statistic, tested_freedom = statistic[tested], freedom[tested]
 
-            def tail_of_block(block: tuple[int, int]) -> np.ndarray:
-                return chi2_tail(tested_statistic[slice(*block)], tested_freedom[slice(*block)])[0]
+            def tail_of_block(block: tuple[int, int]) -> FloatArray:
+                return chi2_tail(statistic[slice(*block)], freedom[slice(*block)])[0]
 
-            probabilities = np.concatenate(
-                run_blocks(tail_of_block, split(len(tested_statistic), 8192), self.n_jobs)
+            blocks = split(len(statistic), 8192)
+            p[:] = np.concatenate(run_blocks(tail_of_block, blocks, self.n_jobs))
+            p[~tested] = np.nan
+            which = np.flatnonzero(tested[few.columns])
+            columns = few.columns[which]
+            p[columns], drawn = chi_squared_p(
+                few.tables,
+                which,
+                statistic[columns],
+                n_columns=int(tested.sum()),
+                n_jobs=self.n_jobs,
             )
-            p[tested], q[tested] = (
-                probabilities,
-                false_discovery_rates(probabilities, np.argsort(probabilities)),
-            )
+            note[columns] = [f"{count:,} random tables" for count in drawn.tolist()]
+            probabilities = p[tested]
+            q[tested] = false_discovery_rates(probabilities, np.argsort(probabilities))
         return rank_by_merit(
             problem.preference,
             statistic,
-            extra={"freedom": freedom, "p_value": p, "q_value": q},
+            extra={"freedom": freedom, "p_value": p, "q_value": q, "note": note},
         )
+
+
+def find_few(tables: Tables, n_jobs: int | None = None) -> FewRows:
+    """Return the tables whose chi-squared has not the tail of that law; only those of whole counts.
+
+    Missing values that are spread over the levels leave parts of rows, which cannot be drawn.
+    """
+    columns = np.flatnonzero(has_small_expected_counts(tables, n_jobs))
+    parts = [tables.counts[tables.start[k] : tables.start[k + 1]] for k in columns.tolist()]
+    is_whole = [part.dtype.kind in "iu" or bool((part == np.rint(part)).all()) for part in parts]
+    parts = [part for part, whole in zip(parts, is_whole, strict=True) if whole]
+    if not parts:
+        return FewRows.none(tables.n_classes)
+    start = np.cumsum([0, *(len(part) for part in parts)])
+    counts = np.concatenate(parts).astype(np.int64)
+    return FewRows(columns[is_whole], Tables(counts, start, tables.n_classes))

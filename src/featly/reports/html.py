@@ -73,6 +73,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
         percent=lambda value: f"{value:.0%}",
         value=lambda value=None: "–" if value is None else number(value),
         small=_format_p,
+        describe_test=words.describe_test,
         exact=lambda value: "" if value is None or not math.isfinite(value) else f"{value:.6g}",
     )
 

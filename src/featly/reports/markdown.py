@@ -107,10 +107,12 @@ def _ranking(facts: dict[str, Any]) -> str:
     rows = [
         (row["rank"], _mark_filler(row), row["kind"],
          "–" if row["score"] is None else number(row["score"]),
-         f"{row['frequency']:.0%}", _format_p(row["p_value"]), _format_p(row["q_value"]))
+         f"{row['frequency']:.0%}", _format_p(row["p_value"]), _format_p(row["q_value"]),
+         words.describe_test(row))
         for row in facts["features"]
     ]  # fmt: skip
-    return _table(("rank", "column", "kind", "score", "chosen", "p alone", "q alone"), rows)
+    head = ("rank", "column", "kind", "score", "chosen", "p alone", "q alone", "test")
+    return _table(head, rows)
 
 
 def _comparison(facts: dict[str, Any]) -> str:

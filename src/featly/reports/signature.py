@@ -54,6 +54,7 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
                 "p_value": tests["p"][k],
                 "q_value": tests["q"][k],
                 "test": tests["test"][k],
+                "test_note": tests["note"][k],
                 **({"alternatives": alternatives.get(position, [])} if position in inside else {}),
                 **class_facts.get(position, {}),
             }
@@ -93,12 +94,18 @@ def _single_tests(evidence: Evidence, shown: IntArray) -> dict[str, list[Any]]:
         test = UnivariateTest(schema=evidence.kinds_of_data(), n_jobs=evidence.n_jobs)
         test.fit(data.X, data.y)
     except DataError:  # such as infinite values, or a sparse table
-        return {"p": no_values, "q": no_values, "test": no_values}
+        return {"p": no_values, "q": no_values, "test": no_values, "note": no_values}
     return {
+        "note": [tell_note(note, evidence.individuals) for note in test.note_[shown]],
         "p": test.p_value_[shown].tolist(),
         "q": test.q_value_[shown].tolist(),
         "test": [str(word) for word in test.test_[shown]],
     }
+
+
+def tell_note(note: str, individuals: bool) -> str:
+    """Return the note of a p-value, without a number of rows that may tell of single ones."""
+    return note if individuals else note.partition(":")[0]
 
 
 def _alternatives(evidence: Evidence) -> dict[int, list[dict[str, Any]]]:

@@ -13,6 +13,7 @@ __all__ = [
     "about_filler",
     "amount",
     "describe_protocol",
+    "describe_test",
     "evidence_sentence",
     "not_compared",
     "percent",
@@ -250,6 +251,20 @@ def about_columns(suspect: SuspectColumns) -> list[str]:
             f"{amount(n, 'column')} hardly var{'ies' if n == 1 else 'y'}, such as {name}"
         )
     return warnings
+
+
+def describe_test(row: dict[str, Any]) -> str:
+    """Return the test that the p-value of a column comes from, and how exact that is.
+
+    Examples
+    --------
+    >>> from featly.reports.text import describe_test
+    >>> describe_test({"test": "welch t and ranks", "test_note": "p approximate: 25 rows"})
+    'welch t and ranks; p approximate: 25 rows'
+    """
+    if row["test"] is None:
+        return "not tested"
+    return f"{row['test']}; {row['test_note']}" if row["test_note"] else str(row["test"])
 
 
 # ---- figures -------------------------------------------------------------------------------------

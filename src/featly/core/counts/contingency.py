@@ -20,7 +20,7 @@ does not hold, by Cochran, W. G. (1954), Some methods for strengthening the comm
 tests, *Biometrics* 10, 417-451: an expected count below 1, or more than a fifth of them below 5.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,17 @@ class Tables:
     def table(self, i: int) -> AnyArray:
         """Return table i, levels x classes; a level or class may be empty."""
         return self.counts[self.start[i] : self.start[i + 1]].reshape(-1, self.n_classes)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Tables"]) -> "Tables":
+        """Return the tables of all parts, one after the other."""
+        low = np.cumsum([0, *(len(part.counts) for part in parts)])
+        start = [part.start[:-1] + first for part, first in zip(parts, low, strict=False)]
+        return cls(
+            np.concatenate([part.counts for part in parts]),
+            np.concatenate([*start, low[-1:]]),
+            parts[0].n_classes,
+        )
 
 
 @dataclass(frozen=True)
@@ -212,9 +223,20 @@ def chi_squared_p(
     >>> bool(0.02 < p[0] < 0.05), drawn.tolist()
     (True, [1000])
     """
+    if not len(which):
+        return np.empty(0), np.empty(0, np.int64)
     totals = np.array([tables.table(i).sum() for i in which.tolist()], np.float64)
     # the statistic is n (sum - 1); more than rounding below it is less extreme
     sums = statistic / np.maximum(totals, 1) + 1
+    # equal tables have equal random numbers and so equal p: they are drawn for once
+    equal: dict[tuple[Any, ...], int] = {}
+    copy_of = np.empty(len(which), np.int64)
+    for k, i in enumerate(which.tolist()):
+        table = tables.table(i)
+        key = (*_margins(table), np.sort(table[table > 0]).tobytes(), round(float(sums[k]), 11))
+        copy_of[k] = equal.setdefault(key, len(equal))
+    first = np.unique(copy_of, return_index=True)[1]
+    which, sums = which[first], sums[first]
 
     def count_extreme(i: int, rows: IntArray, columns: IntArray, cells: IntArray) -> int:
         expected = np.outer(rows, columns).ravel().astype(np.float64)
@@ -225,7 +247,7 @@ def chi_squared_p(
     reached, drawn = np.zeros((2, len(which)), np.int64)
     n_columns = len(tables) if n_columns is None else n_columns
     draw_in_stages(count, reached, drawn, n_draws=n_draws, n_columns=n_columns)
-    return (1 + reached) / (1 + drawn), drawn
+    return ((1 + reached) / (1 + drawn))[copy_of], drawn[copy_of]
 
 
 # ---- Fisher's exact test --------------------------------------------------------------------
