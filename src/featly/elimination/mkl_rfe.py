@@ -54,6 +54,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
         The ranking does not depend on it: elimination always goes to the end.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one),

@@ -61,6 +61,7 @@ class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, R
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
         The ranking does not depend on it: elimination always goes to the end.
     formulation : {"crammer-singer", "weston-watkins", "ovo"}, default="crammer-singer"
         The machine. For two classes the first two are the same: the binary machine with 2C and a

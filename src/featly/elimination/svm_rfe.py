@@ -74,6 +74,7 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
         The ranking does not depend on it: elimination always goes to the end.
     kernel : {"linear", "clinical", "rbf"}, default="linear"
         The kernel. "clinical" is for mixed columns and takes missing values; "rbf" is for effects

@@ -55,6 +55,7 @@ class AROM(Verbose, Streaming, OnDevice, Multiclass, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     norm : {1, 2}, default=2
         The norm of the machine. 2 is a support vector machine and ranks all columns. 1 is a linear
         program, which follows the objective exactly. After its first step about as many columns as

@@ -37,6 +37,7 @@ class ForestRanker(Verbose, Seeded, Weighted, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     n_trees : int, default=10000
         Number of trees. They are not stored.
     max_features : {"sqrt", "log2"}, int, float or None, default="sqrt"

@@ -52,6 +52,7 @@ class PerceptronRanker(Verbose, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     max_epochs : int, default=1000
         Largest number of passes over the rows.
     schema : Schema, dict or None, default=None

@@ -42,6 +42,7 @@ class RidgeRanker(Streaming, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     alpha : float, default=1.0
         Penalty of the squared weights, as in scikit-learn's Ridge.
         The larger, the more a weight is that of its column alone: in the limit columns are in the

@@ -81,6 +81,7 @@ class PairwiseRanker(Verbose, Weighted, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
         The ranker gets it. Columns to keep come first in every list and in the result; the rule

@@ -28,6 +28,7 @@ class CMIM(GreedyInformation):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     max_steps : int, default=100
         Columns that the search chooses one by one; the others follow by the last step.
         Columns to keep are not counted. `n_features_to_select` has no influence on the order.

@@ -25,6 +25,7 @@ class GainRatio(CountingFilter):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     discretizer : str, discretiser or None, default="mdlp"
         How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp" (Fayyad and Irani, by the classes),

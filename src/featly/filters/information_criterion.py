@@ -35,6 +35,7 @@ class InformationCriterion(GreedyInformation):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     beta : float, default=1.0
         Weight of the redundancy, at least 0.
     gamma : float, default=1.0

@@ -65,6 +65,7 @@ class MonotoneDependence(Verbose, Streaming, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     trade_off : float, default=1.0
         :math:`\lambda`, at least 0. With 0, columns are ranked by relevance alone, in one pass and
         without a search.

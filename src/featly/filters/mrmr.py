@@ -57,6 +57,7 @@ class MRMR(GreedyInformation):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     measure : {"information", "f", "rank"}, default="information"
         How relevance and redundancy are measured.
     form : {"difference", "quotient"} or None, default=None

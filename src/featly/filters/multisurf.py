@@ -33,6 +33,7 @@ class MultiSURF(NeighbourRanker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     missing : {"conditional", "weka"}, default="conditional"
         The difference of a missing value, see :class:`ReliefF`.
     schema : Schema, dict or None, default=None

@@ -29,6 +29,7 @@ class Relief(SampledRows, NeighbourRanker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     n_samples : int or None, default=None
         m, the number of rows whose neighbours are used, drawn without replacement; the neighbours
         may be any rows. None, or a number as large as that of the rows, takes all rows.

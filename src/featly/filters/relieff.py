@@ -116,6 +116,7 @@ class ReliefF(SampledRows, NeighbourRanker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     n_neighbors : int, default=10
         k, the number of near rows of each class.
     n_samples : int or None, default=None

@@ -66,6 +66,7 @@ class UnivariateTest(Verbose, Streaming, OnDevice, Seeded, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     continuous : {"auto", "welch", "student", "f", "kruskal-wallis"}, default="auto"
         The test of continuous columns. "auto": the one whose p-value holds, see Notes. "welch":
         Welch's t, with more than two classes Welch's analysis of variance; classes may differ in

@@ -64,6 +64,7 @@ class HybridForward(Verbose, Seeded, Ranker):
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
+        How many of that half are noise is not known; "fdr" tells it where there are q-values.
     learner : {"nb", "5nn"}, default="nb"
         Naive Bayes, or five nearest neighbours by the HEOM.
     n_folds : int, default=5
