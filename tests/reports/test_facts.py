@@ -65,10 +65,10 @@ def test_the_signature_is_made_from_all_rows(cohort_report, cohort):
     assert [row["name"] for row in shown] == names[test.order_[:15]].tolist()
     assert [row["q_value"] for row in shown] == test.q_value_[test.order_[:15]].tolist()
     assert [row["test_note"] for row in shown] == test.note_[test.order_[:15]].tolist()
-    told = [text.describe_test(row) for row in shown]
-    assert all(word in line for line, word in zip(told, test.test_[test.order_], strict=False))
+    texts = [text.describe_test(row) for row in shown]
+    assert all(word in line for line, word in zip(texts, test.test_[test.order_], strict=False))
     page, table = cohort_report.html(), cohort_report.markdown()
-    assert all(line in page and line in table for line in told)
+    assert all(line in page and line in table for line in texts)
     ranking = cohort_report.ranking()
     assert ranking["feature"].to_list() == names[test.order_].tolist()
     assert ranking["selected"].sum() == 6

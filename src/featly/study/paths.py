@@ -235,7 +235,7 @@ def _predict(
 
 
 class Task(Protocol_, Generic[Outcome]):
-    """What a :class:`PathRunner` does: a path, or runs of several."""
+    """Work of a :class:`PathRunner`: a path, or runs of several."""
 
     @property
     def kind(self) -> str:
