@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featly.basics.typing import FloatArray
+from featly.basics.typing import AnyArray, FloatArray
 from featly.measures.scores import roc_auc
 
 __all__ = ["AreaTally", "RateTally"]
@@ -137,7 +137,7 @@ class RateTally:
         """Return the largest value that the folds still missing allow."""
         return self._mean(self._left)
 
-    def _mean(self, further_hits: FloatArray) -> float:
+    def _mean(self, further_hits: AnyArray) -> float:
         if self._hits is None or self._known is None:
             return 1.0
         hits, known = self._hits + further_hits, self._known + further_hits
@@ -147,7 +147,7 @@ class RateTally:
         return float(rates.mean())
 
 
-def _count_pairs(codes: FloatArray) -> int:
+def _count_pairs(codes: AnyArray) -> int:
     n_positive = int((codes == 1).sum())
     return n_positive * (len(codes) - n_positive)
 

@@ -280,12 +280,11 @@ class _Shuffles:
         No path of it is counted as saved, lest the time, and with it the number of shuffles, depend
         on how well the columns predict.
         """
-        run = self._first
-        if _seconds(run) * self.design.n_folds < limit * self.runner.workers:
+        run, n_paths = self._first, self.design.n_folds * len(self.runner.methods)
+        if _seconds(run) * n_paths < limit * self.runner.workers:
             self.runner.expect({KIND: 1})
             self._drawn = self._do([1])
             run = self._drawn[0]
-        n_paths = self.design.n_folds * len(self.runner.methods)
         return _seconds(run) * n_paths / self.runner.workers
 
     def draw(self, most: int) -> Iterator[float]:
