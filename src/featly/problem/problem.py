@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
@@ -91,11 +91,12 @@ class Problem:
         """
         if self.kept is None:
             return compute()
-        source, answer = self.kept.get(name, (None, None))
-        if source is not self.source:
-            answer = compute()
-            self.kept[name] = self.source, answer
-        return answer  # type: ignore[no-any-return]
+        source, kept = self.kept.get(name, (None, None))
+        if source is self.source:
+            return cast(Answer, kept)
+        answer = compute()
+        self.kept[name] = self.source, answer
+        return answer
 
     @property
     def total(self) -> float:
