@@ -368,7 +368,7 @@ class Parameters:
 
 
 @functools.cache
-def _sorted_names(cls: type) -> tuple[str, ...]:
+def _sorted_names(cls: Any) -> tuple[str, ...]:
     return tuple(sorted(parameters_of(cls)))
 
 
