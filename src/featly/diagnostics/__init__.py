@@ -1,5 +1,6 @@
 """Diagnostics of a table: classes that overlap, shift, odd rows and columns."""
 
+from featly.diagnostics.alarms import Finding, Findings, check_table, twin_groups
 from featly.diagnostics.association import associations
 from featly.diagnostics.columns import SuspectColumns, suspect_columns
 from featly.diagnostics.complexity import CONVENTIONS, MEASURES, Complexity, complexity
@@ -10,12 +11,16 @@ __all__ = [
     "CONVENTIONS",
     "MEASURES",
     "Complexity",
+    "Finding",
+    "Findings",
     "Shift",
     "SuspectColumns",
     "SuspectRows",
     "associations",
+    "check_table",
     "complexity",
     "shift",
     "suspect_columns",
     "suspect_rows",
+    "twin_groups",
 ]

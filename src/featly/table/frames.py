@@ -30,6 +30,7 @@ __all__ = [
     "open_table",
     "refuse_shapes",
     "take_columns",
+    "take_rows",
     "values_of",
 ]
 
@@ -665,6 +666,22 @@ def take_columns(X: Any, columns: Sequence[int] | IntArray) -> Any:
 
     frame = nw.from_native(X, eager_only=True)
     return frame.select([frame.columns[position] for position in positions]).to_native()
+
+
+def take_rows(X: Any, rows: IntArray) -> Any:
+    """Return some rows of a frame, array, sparse matrix or list, in the given order."""
+    library = library_of(X)
+    if library is None:
+        return X[rows] if hasattr(X, "shape") else [X[row] for row in rows.tolist()]
+    if library == "pandas":
+        return X.iloc[rows]
+    if library == "polars":
+        return X[rows]
+    if library == "pyarrow":
+        return X.take(rows)
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True)[rows.tolist()].to_native()
 
 
 def frame_of(columns: dict[str, Any], library: str | None) -> Any:

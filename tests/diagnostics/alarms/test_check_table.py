@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from featly import Schema, check_table
+from featly.cli.words import OptionWords
 
 
 def make_lies(seed=0, n=300):
@@ -79,8 +80,13 @@ def test_findings_are_said_in_words_of_python_and_of_the_command_line():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(50, 20)), rng.integers(0, 2, 50)
     findings = check_table(np.vstack([X, X]), np.tile(y, 2))
-    assert "row_groups='COLUMN'" in str(findings[0])
-    assert "--row-groups COLUMN" in findings[0].describe("command")
+    assert "row 0 and row 50" in str(findings[0])
+    assert "(row_groups='auto')" in str(findings[0])
+    words = OptionWords(["row_groups", "drop_twins"])
+    said = findings[0].describe(words, known=words.options)
+    assert "row 1 and row 51" in said
+    assert "(--row-groups auto or --drop-twins)" in said
+    assert "--row-groups" not in findings[0].describe(words, known=["drop_twins"])
     assert findings[0].rows == tuple(range(100))
     said = json.loads(json.dumps(findings.to_dicts()))
     assert said[0]["kind"] == "twins"

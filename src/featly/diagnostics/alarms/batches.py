@@ -35,7 +35,8 @@ LEAST_V, LEVEL = 0.5, 0.001
 LEAST_SHARE, TEST = 0.15, 0.01
 SHUFFLES = 199
 MOST_ROWS = 5000
-FIRST_ROWS = 200  # that tell whether a column may have few values
+MOST_SHUFFLED = 2000  # rows that are shuffled
+FIRST_ROWS = 64  # that tell whether a column may have few values
 LEAST_LAG = 0.2
 
 
@@ -94,7 +95,11 @@ def find_batches(
             continue
         if len(columns) > MOST_COLUMNS:
             columns = rng.choice(columns, MOST_COLUMNS, replace=False)
-        is_in = groups >= 0
+        drawn = np.flatnonzero(groups >= 0)
+        if len(drawn) > MOST_SHUFFLED:
+            drawn = np.sort(rng.choice(drawn, MOST_SHUFFLED, replace=False))
+        is_in = np.zeros(len(groups), np.bool_)
+        is_in[drawn] = True
         scores = _center_by_class(rows.numbers[is_in][:, columns], y[is_in], n_classes)
         share = _share_that_differs(scores, groups[is_in], n_classes)
         if share < LEAST_SHARE:
@@ -116,8 +121,8 @@ def group_rows(rows: Rows, most: int) -> list[tuple[int, IntArray]]:
         for f, codes, levels in zip(rows.categorical.tolist(), rows.codes, rows.levels, strict=True)
         if len(levels) <= most
     ]
-    first = np.sort(rows.numbers[:FIRST_ROWS], axis=0)  # missing values last
-    n_distinct = 1 + (np.diff(first, axis=0) > 0).sum(axis=0)
+    first = np.sort(rows.numbers[:FIRST_ROWS].T)  # missing values last
+    n_distinct = 1 + (np.diff(first) > 0).sum(axis=1)
     for j in np.flatnonzero(n_distinct <= most).tolist():
         column = rows.numbers[:, j]
         is_missing = np.isnan(column)

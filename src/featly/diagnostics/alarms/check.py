@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
+from featly.basics.errors import DataError, Parameter, Row, Text
 from featly.basics.typing import FloatArray, IntArray
 from featly.diagnostics.alarms.batches import (
     Batch,
@@ -24,14 +27,18 @@ from featly.diagnostics.alarms.separation import find_separator, find_timers, is
 from featly.diagnostics.alarms.twins import Twins, find_twins, normal_scores
 from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
 from featly.problem.target import Classes, Target, read_target
+from featly.table.frames import take_rows
 from featly.table.schema import Schema
 
-__all__ = ["check_rows", "check_table"]
+__all__ = ["IDENTIFIER", "REPEATED", "check_rows", "check_table", "twin_groups"]
 
 FEW_IN_CLASS = 5
+IDENTIFIER, REPEATED = "identifier", "repeated identifier"  # kinds
 COPY_SHARE = 0.2  # of the rows: a copy of the classes has fewer levels
 LAG, LAG_LEVEL = 0.2, 0.01
-MOST_CELLS, LEAST_DRAWN = 5_000_000, 300  # questions and notes are asked of a sample of rows
+MOST_CELLS, LEAST_DRAWN = 1_000_000, 300  # questions and notes are asked of a sample of rows
+MOST_ROWS = 50_000  # that are read
+MOST_GROUPED = 20_000  # rows whose identifiers are cut into parts
 
 
 def check_table(
@@ -80,24 +87,28 @@ def check_table(
     80 of 80 rows are equal to another row, such as rows 0 and 40...
     """
     check_count("random_state", random_state, 0)
-    rows = read_rows(X, schema)
     stated = Schema.of(schema)
-    kind = stated.target_kind
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    target = None
+    if y is not None:
+        kinds = ("classes", "numbers", "survival")
+        target = read_target(y, n_rows, "check_table", targets=kinds, kind=stated.target_kind)
+    drawn = None
+    if n_rows > MOST_ROWS and not isinstance(X, Rows):
+        rng = np.random.default_rng(random_state)
+        drawn = np.sort(rng.choice(n_rows, MOST_ROWS, replace=False))
+        X = take_rows(X, drawn)
+    rows = read_rows(X, schema)
     known_before = [
         rows.names[name] if isinstance(name, int) else name for name in stated.known_before
     ]
-    target = (
-        None
-        if y is None
-        else read_target(
-            y, rows.n_rows, "check_table", targets=("classes", "numbers", "survival"), kind=kind
-        )
-    )
     return check_rows(
         rows,
         target,
         known_before=known_before,
         has_row_groups=has_row_groups,
+        drawn=drawn,
+        n_rows=n_rows,
         random_state=random_state,
     )
 
@@ -108,22 +119,95 @@ def check_rows(
     *,
     known_before: Sequence[str] = (),
     has_row_groups: bool = False,
+    drawn: IntArray | None = None,
+    n_rows: int = 0,
     random_state: int = 0,
 ) -> Findings:
-    """Look for the same in a table that was read; see :func:`check_table`."""
+    """Look for the same in a table that was read; see :func:`check_table`.
+
+    `drawn` are the positions of the rows in a larger table of `n_rows` rows, whose target this is.
+    """
     known = tuple(known_before)
     identifiers = find_identifiers(rows)
-    who = [*identifiers.numbers, *identifiers.texts, *identifiers.free, *identifiers.dates]
-    who = [name for name in who if name not in known]
+    who = [name for name in identifiers.who if name not in known]
     apart = set(who) | set(identifiers.many_levels)
     columns = np.array([name not in apart for name in rows.names], np.bool_)
     plain = rows.take_columns(columns)
-    findings = _about_twins(find_twins(plain, random_state=random_state), has_row_groups)
-    findings += _about_identifiers(identifiers, who)
+    twins = find_twins(plain, is_part=drawn is not None, random_state=random_state)
+    if drawn is not None:
+        twins = twins.in_larger_table(drawn, n_rows)
+    findings = _about_twins(twins, has_row_groups)
+    findings += _about_identifiers(identifiers, who, has_row_groups)
     findings += _about_groups(rows, plain, who, has_row_groups, random_state)
     if isinstance(target, Classes):
-        findings += _about_classes(rows, plain, target, known, random_state)
+        findings += _about_small_classes(target)
+        part = target if drawn is None else target.take(drawn)
+        findings += _about_classes(rows, plain, part, known, random_state)
     return Findings.from_list(findings)
+
+
+def twin_groups(
+    X: Any, *, schema: Schema | dict[str, Any] | None = None, random_state: int = 0
+) -> IntArray:
+    """Group rows that are alike in nearly everything, or by parts of their identifier.
+
+    Every row is held against all others, so that this takes time that grows with the square of
+    their number.
+
+    Parameters
+    ----------
+    X : data frame, array or sparse matrix of shape (n_rows, n_features)
+        Without the target.
+    schema : Schema, dict or None, default=None
+        What is known about the columns, see :class:`featly.Schema`.
+    random_state : int, default=0
+        Seed of the random numbers.
+        They draw columns of wide tables.
+
+    Returns
+    -------
+    int array of shape (n_rows,)
+        A number for every row, equal for rows that belong together, as `row_groups` takes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featly.diagnostics import twin_groups
+    >>> X = np.random.default_rng(0).normal(size=(30, 10))
+    >>> groups = twin_groups(np.concatenate([X, X]))
+    >>> len(np.unique(groups)), bool((groups[:30] == groups[30:]).all())
+    (30, True)
+
+    The first row of every group, to leave the others out:
+
+    >>> first = np.unique(groups, return_index=True)[1]
+    """
+    check_count("random_state", random_state, 0)
+    rows = read_rows(X, schema)
+    identifiers = find_identifiers(rows)
+    apart = {*identifiers.who, *identifiers.many_levels}
+    plain = rows.take_columns(np.array([name not in apart for name in rows.names], np.bool_))
+    labels = find_twins(plain, all_rows=True, random_state=random_state).groups()
+    if labels is None:
+        raise DataError(
+            "rows that are alike form a group of more than 20 rows: something else than an "
+            "individual that is there twice makes them alike; name a column of groups, ",
+            Parameter("row_groups"),
+        )
+    for groups in _identifier_groups(rows, plain, identifiers.who, random_state):
+        labels = _join_groups(labels, groups.labels)
+    return labels
+
+
+def _join_groups(first: IntArray, second: IntArray) -> IntArray:
+    """Return the groups of rows that share a group in either."""
+    n = len(first)
+    ends = np.concatenate([first, first.max() + 1 + second])
+    n_nodes = int(ends.max()) + 1 + n
+    rows = np.tile(np.arange(n), 2) + int(ends.max()) + 1
+    links = coo_array((np.ones(2 * n), (rows, ends)), (n_nodes, n_nodes))
+    components = connected_components(links, directed=False)[1][int(ends.max()) + 1 :]
+    return np.unique(components, return_inverse=True)[1].astype(np.int64)
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -141,30 +225,40 @@ def _about_twins(twins: Twins, has_row_groups: bool) -> list[Finding]:
     else:
         subject = f"{len(alike)} of {twins.n_rows} rows are"
     how = "equal to" if len(twins.copies) == len(twins.pairs) else "alike in nearly everything with"
-    text = f"{subject} {how} another row, such as rows {first} and {second}."
-    rows = tuple(alike.tolist())
+    parts = (f"{subject} {how} another row, such as ", Row(first), " and ", Row(second), ".")
+    message, rows = Text(*parts), tuple(alike.tolist())
     if has_row_groups:
-        return [Finding("note", "twins", text, rows=rows)]
+        return [Finding("note", "twins", message, rows=rows)]
+    options = (("row_groups", "auto"), ("drop_twins", ""))
     if not twins.is_alarm:
-        return [Finding("note", "twins", text, "Are they one patient?", rows=rows)]
-    text += (
+        return [Finding("note", "twins", message, "Are they one patient?", options, rows=rows)]
+    consequence = (
         " If one patient is there twice, results are too good: a row is predicted by its own twin."
     )
     remedy = "Say which rows belong together, or leave out all but one of them."
-    options = (("row_groups", "COLUMN"),)
-    return [Finding("alarm", "twins", text, remedy, options, rows=rows)]
+    message = Text(*parts, consequence)
+    return [Finding("alarm", "twins", message, remedy, options, rows=rows)]
 
 
 def _about_groups(
     rows: Rows, plain: Rows, who: Sequence[str], has_row_groups: bool, random_state: int
 ) -> list[Finding]:
     """Look for groups of rows in the parts of identifiers."""
-    if has_row_groups or not who or rows.n_rows > 20_000:
+    if has_row_groups:
+        return []
+    return [_about_group(groups) for groups in _identifier_groups(rows, plain, who, random_state)]
+
+
+def _identifier_groups(
+    rows: Rows, plain: Rows, who: Sequence[str], random_state: int
+) -> list[IdentifierGroups]:
+    """Return groups of rows that parts of identifiers make."""
+    if not who or rows.n_rows > MOST_GROUPED:
         return []
     cells = np.nan_to_num(normal_scores(plain.numbers), nan=0.0)
     if not cells.shape[1]:
         return []
-    findings = []
+    found = []
     for f, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
         name = rows.names[f]
         if name not in who:
@@ -172,8 +266,8 @@ def _about_groups(
         texts = np.array(["", *map(str, levels)], dtype=object)[codes]
         groups = find_groups(texts.tolist(), name, cells, random_state)
         if groups is not None:
-            findings.append(_about_group(groups))
-    return findings
+            found.append(groups)
+    return found
 
 
 def _about_group(groups: IdentifierGroups) -> Finding:
@@ -183,8 +277,8 @@ def _about_group(groups: IdentifierGroups) -> Finding:
         "patient, results are too good: a row is predicted by others of its patient."
     )
     rows = np.flatnonzero(np.bincount(groups.labels)[groups.labels] > 1)
-    remedy = "Put those parts into a column of their own, and say that its rows belong together."
-    options = (("row_groups", "COLUMN"),)
+    remedy = "Keep the rows of a group together."
+    options = (("row_groups", "auto"),)
     return Finding(
         "alarm", "groups in an identifier", text, remedy, options, (groups.column,),
         tuple(rows.tolist()),
@@ -192,8 +286,21 @@ def _about_group(groups: IdentifierGroups) -> Finding:
 
 
 # ---- columns -------------------------------------------------------------------------------------
-def _about_identifiers(identifiers: Identifiers, who: Sequence[str]) -> list[Finding]:
+def _about_identifiers(
+    identifiers: Identifiers, who: Sequence[str], has_row_groups: bool
+) -> list[Finding]:
     findings = []
+    for name in identifiers.repeated:
+        if name in who:
+            text = (
+                f"{name!r} has the name of an identifier, and its values repeat. If rows of one "
+                "individual are on both sides of a split, results are too good."
+            )
+            options = (("row_groups", name), ("known_before", name))
+            remedy = "Keep the rows of an individual together, or say that it is none."
+            if has_row_groups:
+                remedy, options = "Leave it out.", (("drop", name), ("known_before", name))
+            findings.append(Finding("alarm", REPEATED, text, remedy, options, (name,)))
     words = (
         ("numbers", "numbers the rows", "number the rows"),
         ("texts", "names the rows: at least half of its values are different",
@@ -208,10 +315,9 @@ def _about_identifiers(identifiers: Identifiers, who: Sequence[str]) -> list[Fin
         text = f"{join_names(names)} {one if len(names) == 1 else several}."
         if part in ("numbers", "texts"):
             text += " Such a column tells who a row is, not how it is."
-            remedy = "Leave it out."
-            findings.append(
-                Finding("alarm", "identifier", text, remedy, (("drop", names[0]),), names)
-            )
+            remedy = "Leave it out." if len(names) == 1 else "Leave them out."
+            options = (("drop", ",".join(names[:3])),)
+            findings.append(Finding("alarm", IDENTIFIER, text, remedy, options, names))
         elif part == "dates":
             remedy = "Turn it into a number, such as days since an event, or leave it out."
             findings.append(Finding("note", "dates", text, remedy, (("drop", names[0]),), names))
@@ -249,13 +355,22 @@ def _about_classes(
         if batch.name not in copies:
             findings.append(_about_batch(batch))
     findings += _about_order(sample.numbers, codes, random_state)
-    counts = np.bincount(y, minlength=len(labels))
-    few = [f"{label!r} ({n} rows)" for label, n in zip(labels, counts, strict=True) if n < 5]
-    if few:
-        text = f"Classes with fewer than {FEW_IN_CLASS} rows: {', '.join(few[:3])}."
-        remedy = "Nothing can be said about how well they are predicted; join or leave them out."
-        findings.append(Finding("note", "small classes", text, remedy))
     return findings
+
+
+def _about_small_classes(target: Classes) -> list[Finding]:
+    counts = np.bincount(target.codes, minlength=len(target.labels))
+    few = [
+        f"{str(label)!r} ({n} {'row' if n == 1 else 'rows'})"
+        for label, n in zip(target.labels, counts.tolist(), strict=True)
+        if n < FEW_IN_CLASS
+    ]
+    if not few:
+        return []
+    more = f" and {len(few) - 3} more" if len(few) > 3 else ""
+    text = f"Classes with fewer than {FEW_IN_CLASS} rows: {', '.join(few[:3])}{more}."
+    remedy = "Nothing can be said about how well they are predicted; join or leave them out."
+    return [Finding("note", "small classes", text, remedy)]
 
 
 def _about_copies(
@@ -331,11 +446,10 @@ def _about_separators(
     return findings
 
 
-def _ask_whether_known(text: str, kind: str, name: str) -> Finding:
+def _ask_whether_known(text: str, kind: str, name: str, is_late: bool = False) -> Finding:
     question = "Was it known before the outcome? Say so, or leave it out."
-    return Finding(
-        "question", kind, text, question, (("known_before", name), ("drop", name)), (name,)
-    )
+    options = (("known_before", name), ("drop", name))
+    return Finding("question", kind, text, question, options, (name,), is_late=is_late)
 
 
 def _leave_out(rows: Rows, names: set[str]) -> Rows:

@@ -1,15 +1,20 @@
 """Findings about a table: alarms, questions and notes, each with what would mend it."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from featly.basics.errors import Setting, Text, Words
 from featly.table.frames import frame_of
 
 __all__ = ["Finding", "Findings", "join_names"]
 
 Level = Literal["alarm", "question", "note"]
 LEVELS: tuple[Level, ...] = ("alarm", "question", "note")
+WITHHOLDING = ("batch", "time to the event")  # questions
+LISTS = ("known_before", "keep")  # parts of a schema
+FLAGS = {"fill": True, "drop_twins": True}
+NOT_OF_PYTHON = ("drop", "drop_twins")  # options for what is one line of Python
 
 
 @dataclass(frozen=True)
@@ -23,8 +28,8 @@ class Finding:
         that may be a good predictor or a leak, which no figure can tell apart. A note is a fact.
     kind : str
         Such as "twins", "identifier", "missing values", "separates".
-    text : str
-        What was seen, and what it would mean.
+    message : str or Text
+        What was seen, and what it would mean; rows in it are fields.
     remedy : str
         What to do about it.
     options : tuple of (str, str)
@@ -32,38 +37,78 @@ class Finding:
     columns : tuple of str
     rows : tuple of int
         From 0.
+    is_late : bool
+        Whether the name of the column is that of something known only after the outcome.
+    mended : str
+        What was done about it already, such as "It is left out."; empty if nothing was.
     """
 
     level: Level
     kind: str
-    text: str
+    message: str | Text
     remedy: str = ""
     options: tuple[tuple[str, str], ...] = ()
     columns: tuple[str, ...] = ()
     rows: tuple[int, ...] = ()
+    is_late: bool = False
+    mended: str = ""
 
-    def describe(self, style: Literal["python", "command"] = "python") -> str:
+    @property
+    def text(self) -> str:
+        """What was seen, and what it would mean, rows counted from 0."""
+        return str(self.message)
+
+    @property
+    def withholds(self) -> bool:
+        """Return whether no result should be believed before somebody has looked at it.
+
+        So do alarms that nothing was done about, and questions about a batch, about a time until
+        the event, and about a column that separates the classes by a name like "discharge".
+        """
+        if self.mended:
+            return False
+        return self.level == "alarm" or (
+            self.level == "question" and (self.is_late or self.kind in WITHHOLDING)
+        )
+
+    def describe(self, words: Words | None = None, *, known: Collection[str] | None = None) -> str:
         """Return the sentences, and the options that do what the remedy says.
 
         Parameters
         ----------
-        style : {"python", "command"}, default="python"
-            Whether options are said as Python or as a shell has them.
+        words : Words or None, default=None
+            Who speaks; None is Python.
+        known : collection of str or None, default=None
+            Options that there are; None is all of them.
         """
-        said = [_say_option(name, value, style) for name, value in self.options]
-        options = " or ".join(option for option in said if option)
-        return f"{self.text} {self.remedy}{f' ({options})' if options else ''}".strip()
+        words = Words() if words is None else words
+        message = self.message.say(words) if isinstance(self.message, Text) else self.message
+        options = self.say_options(words, known)
+        end = self.mended or self.remedy
+        return f"{message} {end}{f' ({options})' if options else ''}".strip()
+
+    def say_options(self, words: Words, known: Collection[str] | None = None) -> str:
+        """Return the options, with "or" between them; "" if there are none."""
+        is_python = type(words) is Words
+        said = []
+        for name, value in self.options:
+            if (known is not None and name not in known) or (is_python and name in NOT_OF_PYTHON):
+                continue
+            if name in FLAGS and not is_python:
+                said.append(words.parameter(name, ""))
+            else:
+                said.append(words.setting(_as_setting(name, value)))
+        return " or ".join(said)
 
     def __str__(self) -> str:
         return self.describe()
 
 
-def _say_option(name: str, value: str, style: str) -> str:
-    if style == "command":
-        return f"--{name.replace('_', '-')} {value}".strip()
-    if name == "drop":  # which a user of Python does not need an option for
-        return ""
-    return f"{name}={[value] if name == 'known_before' else value or True!r}"
+def _as_setting(name: str, value: str) -> Setting:
+    """Return an option with its value as Python has it."""
+    if name in LISTS:
+        return Setting(name, [value], "Schema")
+    return Setting(name, FLAGS.get(name, value))
 
 
 @dataclass(frozen=True)
@@ -121,9 +166,43 @@ class Findings(Sequence[Finding]):
             None,
         )
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return plain values, for JSON."""
-        return [asdict(finding) | {"text": finding.describe("command")} for finding in self]
+    @property
+    def withholding(self) -> tuple[Finding, ...]:
+        """Findings because of which no result should be believed yet."""
+        return tuple(finding for finding in self.all if finding.withholds)
+
+    def about(self, *kinds: str) -> tuple[Finding, ...]:
+        """Return the findings of some kinds."""
+        return tuple(finding for finding in self.all if finding.kind in kinds)
+
+    def mend(self, kind: str, mended: str, *, columns: Collection[str] | None = None) -> "Findings":
+        """Return the findings, with what was done about those of a kind.
+
+        Parameters
+        ----------
+        kind : str
+        mended : str
+            Such as "It is left out."
+        columns : collection of str or None, default=None
+            None is all; else only findings all of whose columns are named.
+        """
+
+        def mend_one(finding: Finding) -> Finding:
+            is_meant = columns is None or set(finding.columns) <= set(columns)
+            return replace(finding, mended=mended) if finding.kind == kind and is_meant else finding
+
+        return Findings(tuple(mend_one(finding) for finding in self.all))
+
+    def to_dicts(
+        self, words: Words | None = None, *, known: Collection[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return plain values, for JSON; see :meth:`Finding.describe`."""
+        names = [f.name for f in fields(Finding) if f.name != "message"]
+        return [
+            {name: getattr(finding, name) for name in names}
+            | {"text": finding.describe(words, known=known), "withholds": finding.withholds}
+            for finding in self
+        ]
 
     def __str__(self) -> str:
         if not self.all:

@@ -37,6 +37,49 @@ DATE_FORMATS = (
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M",
 )  # fmt: skip
 
+# a name needs one of these words; plurals are left out, since "persons" is a count
+PERSON_WORDS = (
+    "animal",
+    "case",
+    "donor",
+    "individual",
+    "mouse",
+    "mrn",
+    "participant",
+    "patient",
+    "person",
+    "pid",
+    "proband",
+    "pt",
+    "ptid",
+    "respondent",
+    "sample",
+    "specimen",
+    "subj",
+    "subject",
+    "usubjid",
+    "volunteer",
+)
+LABEL_WORDS = (
+    "barcode",
+    "code",
+    "id",
+    "identifier",
+    "key",
+    "label",
+    "name",
+    "no",
+    "nr",
+    "num",
+    "number",
+    "uid",
+    "uuid",
+)
+SUFFICIENT_LABELS = ("id", "identifier", "uid", "uuid")  # need no word for a person
+MAX_MEAN_REPEATS = 20  # rows per value; with more it is more likely a site or a batch
+MIN_VALUES = 3  # a "case" of two values is an outcome
+NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
 
 @dataclass(frozen=True)
 class Identifiers:
@@ -54,6 +97,8 @@ class Identifiers:
         Texts that are dates.
     many_levels : list of str
         Texts of so many levels that a fifth of the rows would not fill them.
+    repeated : list of str
+        Columns called like an identifier, with up to 20 rows a value on average.
     """
 
     numbers: list[str]
@@ -61,14 +106,23 @@ class Identifiers:
     free: list[str]
     dates: list[str]
     many_levels: list[str]
+    repeated: list[str]
+
+    @property
+    def who(self) -> list[str]:
+        """Columns that say who or when a row is, or speak of it in words."""
+        return [*self.numbers, *self.texts, *self.free, *self.dates, *self.repeated]
 
 
 def find_identifiers(rows: Rows) -> Identifiers:
     """Find columns that number the rows, name them, date them or describe them in words."""
+    first = rows.numbers[:LEAST_ROWS]
+    with np.errstate(invalid="ignore"):
+        are_whole = ~((first % 1) > 0).any(axis=0)  # most columns need no closer look
     numbers = [
-        rows.names[f]
-        for f, column in zip(rows.numeric, rows.numbers.T, strict=True)
-        if numbers_rows(column[~np.isnan(column)])
+        rows.names[rows.numeric[j]]
+        for j in np.flatnonzero(are_whole).tolist()
+        if numbers_rows(rows.numbers[~np.isnan(rows.numbers[:, j]), j])
     ]
     texts, free, dates, many = list[str](), list[str](), list[str](), list[str]()
     for f, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
@@ -86,7 +140,45 @@ def find_identifiers(rows: Rows) -> Identifiers:
             (free if words[len(words) // 2] >= FREE_TEXT_WORDS else texts).append(name)
         elif n_levels > MANY_LEVELS * len(known):
             many.append(name)
-    return Identifiers(numbers, texts, free, dates, many)
+    apart = {*numbers, *texts, *free, *dates}
+    repeated = [name for name in _find_repeated(rows) if name not in apart]
+    many = [name for name in many if name not in repeated]
+    return Identifiers(numbers, texts, free, dates, many, repeated)
+
+
+def _find_repeated(rows: Rows) -> list[str]:
+    """Return the columns with the name of an identifier whose values repeat, but not often."""
+    columns = [
+        *((int(f), rows.numbers[:, j], True) for j, f in enumerate(rows.numeric)),
+        *((int(f), codes, False) for f, codes in zip(rows.categorical, rows.codes, strict=True)),
+    ] if any(map(is_identifier_name, rows.names)) else []  # fmt: skip
+    names = []
+    for f, cells, is_number in columns:
+        if not is_identifier_name(rows.names[f]):
+            continue
+        known = cells[~np.isnan(cells)] if is_number else cells[cells > 0]
+        if is_number and (known % 1 != 0).any():
+            continue
+        n_values = len(np.unique(known))
+        if MIN_VALUES <= n_values < len(known) <= MAX_MEAN_REPEATS * n_values:
+            names.append(rows.names[f])
+    return names
+
+
+def is_identifier_name(name: str) -> bool:
+    """Return whether a name consists of words such as patient, id, number."""
+    words = [word.lower() for word in NAME_PARTS.findall(name)]
+    words = [part for word in words for part in _split_word(word)]
+    are_known = all(word in PERSON_WORDS + LABEL_WORDS for word in words)
+    return are_known and any(word in PERSON_WORDS + SUFFICIENT_LABELS for word in words)
+
+
+def _split_word(word: str) -> list[str]:
+    """Split words written together: patientid is patient and id."""
+    for person_word in PERSON_WORDS:
+        if word.startswith(person_word) and word[len(person_word) :] in LABEL_WORDS:
+            return [person_word, word[len(person_word) :]]
+    return [word]
 
 
 def numbers_rows(values: FloatArray) -> bool:

@@ -14,12 +14,13 @@ the value against class among the rows that have one. Missing values of numbers 
 no accident either; then the values say the rest.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import kruskal
 
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.counts.contingency import Tables, fisher
 from featly.diagnostics.reading import Rows
 
@@ -72,9 +73,9 @@ def find_missing_that_tells(
     """
     patterns: dict[bytes, list[str]] = {}
     masks: list[np.ndarray] = []
-    total = np.zeros(rows.n_rows, np.int64)
-    for f, mask in _masks(rows):
-        total += mask
+    is_missing = np.isnan(rows.numbers)
+    total = is_missing.sum(axis=1) + (rows.codes == 0).sum(axis=0)
+    for f, mask in _masks(rows, is_missing):
         n_missing = int(mask.sum())
         if min(n_missing, rows.n_rows - n_missing) < LEAST:
             continue
@@ -102,10 +103,10 @@ def find_missing_that_tells(
     return columns, _test_rows(total, y, n_classes), len(masks)
 
 
-def _masks(rows: Rows):  # type: ignore[no-untyped-def]
-    """Yield the position of every column and a mask of its missing cells."""
-    for f, column in zip(rows.numeric.tolist(), rows.numbers.T, strict=True):
-        yield f, np.isnan(column)
+def _masks(rows: Rows, is_missing: BoolArray) -> Iterator[tuple[int, BoolArray]]:
+    """Yield the position of every column with missing cells, and a mask of them."""
+    for j in np.flatnonzero(is_missing.any(axis=0)).tolist():
+        yield int(rows.numeric[j]), is_missing[:, j]
     for f, codes in zip(rows.categorical.tolist(), rows.codes, strict=True):
         yield f, codes == 0
 

@@ -32,7 +32,9 @@ LEAST_ROWS = 15  # of each class
 ERRORS = 2.33
 LEAST_AREA = 0.9
 LEAD = 1.5  # in logits
+SCREENED, PAIRS = 2000, 48  # columns above which pairs of rows are drawn first, and their number
 OF_ONE_MIND = 0.8
+BLOCK = 64  # columns that are held against the best at a time
 LEAST_DEVIATE = 3.0
 LATE = re.compile(
     r"(?:^|[^a-z])(?:death|dead|died|deceased|discharge[d]?|follow[ _.-]?up|fu|relapse[d]?|"
@@ -101,31 +103,46 @@ def find_separator(rows: Rows, y: IntArray) -> Separator | None:
     if rows.n_columns == 0 or min(np.bincount(y, minlength=2)) < LEAST_ROWS:
         return None
     area = np.full(rows.n_columns, 0.5)
-    lower = np.full(rows.n_columns, 0.5)
-    fitted = np.full(rows.n_columns, 0.5)
-    a, n0, n1 = areas(rows.numbers, y)
+    looked_at = _screen(rows.numbers, y)
+    numeric = rows.numeric[looked_at]
+    a, n0, n1 = areas(rows.numbers[:, looked_at], y)
     is_enough = (n0 >= LEAST_ROWS) & (n1 >= LEAST_ROWS)
-    area[rows.numeric] = np.where(is_enough, a, 0.5)
+    area[numeric] = np.where(is_enough, a, 0.5)
     for f, codes in zip(rows.categorical.tolist(), rows.codes, strict=True):
         area[f] = balanced_accuracy(codes, y)
     counts = np.bincount(y, minlength=2)
     pairs = np.full(rows.n_columns, float(counts[0] * counts[1]))
-    pairs[rows.numeric] = np.maximum(n0 * n1, 1)
+    pairs[numeric] = np.maximum(n0 * n1, 1)
     first, second = np.full(rows.n_columns, counts[0]), np.full(rows.n_columns, counts[1])
-    first[rows.numeric], second[rows.numeric] = np.maximum(n0, 1), np.maximum(n1, 1)
+    first[numeric], second[numeric] = np.maximum(n0, 1), np.maximum(n1, 1)
     fitted = (area * pairs + 0.5) / (pairs + 1)
     lower = area - ERRORS * area_error(fitted, first, second)
     best = int(area.argmax())
     if lower[best] < LEAST_AREA:
         return None
-    others = ~_of_one_mind(rows, best)
-    others[best] = False
     logit = np.log(fitted / (1 - fitted))
-    rival = float(logit[others].max(initial=0.0))
-    if logit[best] - rival < LEAD:
+    rival = _best_rival(rows, best, np.argsort(-logit, kind="stable"))
+    if logit[best] - (0.0 if rival is None else max(0.0, float(logit[rival]))) < LEAD:
         return None
-    next_area = float(area[others].max(initial=0.5))
+    next_area = 0.5 if rival is None else float(area[rival])
     return Separator(rows.names[best], float(area[best]), next_area, bool(rows.is_number[best]))
+
+
+def _screen(numbers: FloatArray, y: IntArray) -> IntArray:
+    """Return the columns of a wide table that may order most pairs of rows of two classes.
+
+    48 pairs tell: of a column with an area of 0.8, one in ten thousand is lost.
+    """
+    if numbers.shape[1] <= SCREENED:
+        return np.arange(numbers.shape[1])
+    rng = np.random.default_rng(0)
+    first = rng.choice(np.flatnonzero(y == 0), PAIRS)
+    second = rng.choice(np.flatnonzero(y == 1), PAIRS)
+    difference = numbers[second] - numbers[first]
+    n_known = (~np.isnan(difference)).sum(axis=0)
+    balance = (difference > 0).sum(axis=0) - (difference < 0).sum(axis=0)
+    is_kept = (n_known < PAIRS // 2) | (np.abs(balance) >= 0.2 * n_known)
+    return np.flatnonzero(is_kept)
 
 
 def find_timers(rows: Rows, y: IntArray, *, known: tuple[str, ...] = ()) -> list[Timer]:
@@ -192,15 +209,28 @@ def balanced_accuracy(codes: IntArray, y: IntArray) -> float:
     return float(np.mean([hit[y == c].mean() for c in (0, 1)]))
 
 
-def _of_one_mind(rows: Rows, best: int) -> BoolArray:
+def _best_rival(rows: Rows, best: int, order: IntArray) -> int | None:
+    """Return the first column of an order that is not of one mind with the best."""
+    for low in range(0, len(order), BLOCK):
+        block = order[low : low + BLOCK]
+        block = block[block != best]
+        others = block[~_of_one_mind(rows, best, block)]
+        if len(others):
+            return int(others[0])
+    return None
+
+
+def _of_one_mind(rows: Rows, best: int, columns: IntArray) -> BoolArray:
     """Return which columns of numbers follow a column: rank correlation of 0.8 or more."""
-    flags = np.zeros(rows.n_columns, np.bool_)
-    position = np.flatnonzero(rows.numeric == best)
-    if not len(position):
+    flags = np.zeros(len(columns), np.bool_)
+    position_of = np.full(rows.n_columns, -1)
+    position_of[rows.numeric] = np.arange(len(rows.numeric))
+    is_number = position_of[columns] >= 0
+    if position_of[best] < 0 or not is_number.any():
         return flags
-    column = rows.numbers[:, position[0]]
+    column = rows.numbers[:, position_of[best]]
     known = ~np.isnan(column)
-    other = rows.numbers[known]
+    other = rows.numbers[known][:, position_of[columns[is_number]]]
     other_known = ~np.isnan(other)
     ranks = rankdata(np.where(other_known, other, np.inf), axis=0)
     middle = np.where(other_known, ranks, 0.0).sum(axis=0) / np.maximum(other_known.sum(axis=0), 1)
@@ -208,7 +238,7 @@ def _of_one_mind(rows: Rows, best: int) -> BoolArray:
     own = rankdata(column[known])
     own = own - own.mean()
     length = np.sqrt((centered**2).sum(axis=0) * (own**2).sum())
-    flags[rows.numeric] = np.abs(own @ centered) >= OF_ONE_MIND * np.maximum(length, 1e-12)
+    flags[is_number] = np.abs(own @ centered) >= OF_ONE_MIND * np.maximum(length, 1e-12)
     return flags
 
 

@@ -22,7 +22,7 @@ that families of rows do not hide themselves. The rule for pairs is ours; how of
 measured on made tables.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -93,13 +93,28 @@ class Twins:
 
         None if a group would have more than 20 rows: then something else makes them alike.
         """
+        if not len(self.pairs):
+            return np.arange(self.n_rows)
         first, second = self.pairs.T
         links = coo_array((np.ones(len(first)), (first, second)), (self.n_rows, self.n_rows))
         labels: IntArray = connected_components(links, directed=False)[1].astype(np.int64)
         return None if np.bincount(labels).max() > LARGEST_GROUP else labels
 
 
-def find_twins(rows: Rows, *, all_rows: bool = False, random_state: int = 0) -> Twins:
+    def in_larger_table(self, drawn: IntArray, n_rows: int) -> "Twins":
+        """Return the same by positions in a table of which the rows were drawn."""
+        return replace(
+            self,
+            pairs=drawn[self.pairs],
+            copies=drawn[self.copies],
+            queries=drawn[self.queries],
+            n_rows=n_rows,
+        )
+
+
+def find_twins(
+    rows: Rows, *, all_rows: bool = False, is_part: bool = False, random_state: int = 0
+) -> Twins:
     """Find rows that are alike in nearly everything.
 
     Parameters
@@ -109,6 +124,8 @@ def find_twins(rows: Rows, *, all_rows: bool = False, random_state: int = 0) -> 
     all_rows : bool, default=False
         Whether every row is looked at. If not, above 2,000 rows a sample is held against all
         others, and above 50,000 rows against a sample.
+    is_part : bool, default=False
+        Whether the rows are a sample of a larger table, so that few are looked at.
     random_state : int, default=0
         Seed of the random numbers.
         They draw rows and columns of large tables.
@@ -122,7 +139,7 @@ def find_twins(rows: Rows, *, all_rows: bool = False, random_state: int = 0) -> 
     nothing = np.empty((0, 2), np.int64)
     if n < LEAST_ROWS or rows.n_columns == 0:
         return Twins(nothing, nothing, n, n)
-    others, queries = _draw_rows(n, all_rows, rng)
+    others, queries = _draw_rows(n, all_rows, is_part, rng)
     kept_rows = rows if len(others) == n else rows.take_rows(others)
     copies, equal_share = _find_copies(kept_rows, rng)
     pairs = _find_near_pairs(kept_rows, np.searchsorted(others, queries), rng)
@@ -130,11 +147,15 @@ def find_twins(rows: Rows, *, all_rows: bool = False, random_state: int = 0) -> 
     return Twins(others[pairs], others[copies], len(queries), n, equal_share, queries)
 
 
-def _draw_rows(n: int, all_rows: bool, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def _draw_rows(
+    n: int, all_rows: bool, is_part: bool, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
     """Return the rows that are compared with, and those of them that are looked at."""
     everything = np.arange(n)
     if all_rows or n <= MOST_QUERIES:
         return everything, everything
+    if is_part:
+        return everything, np.sort(rng.choice(n, FEW_QUERIES, replace=False))
     if n <= MANY_ROWS:
         return everything, np.sort(rng.choice(n, MOST_QUERIES, replace=False))
     others = np.sort(rng.choice(n, MANY_ROWS, replace=False))
