@@ -28,9 +28,9 @@ def test_alarms_and_questions_are_on_standard_error(lies, featly, command):
     for text in (*ALARMS, *QUESTIONS):
         assert text in err
         assert text not in out
-    assert "(--drop number)" in err
+    assert "It is left out. To let it in, say so. (--known-before number)" in err
     assert "(--known-before marker or --drop marker)" in err
-    assert "dates" not in err  # a note
+    assert "note: 'day' holds dates. It is left out" in err
 
 
 def test_alarms_are_said_to_those_who_want_no_remarks(lies, featly):

@@ -407,12 +407,14 @@ def test_an_official_split_judges_and_its_test_rows_have_no_say_in_the_advice(wo
         quick_report(frame, y, official="part", splits=5)
 
 
-def test_warnings_are_on_the_page_and_passed_on():
+def test_what_is_left_out_is_on_the_page_and_warned_of_once():
     X, y = make_table(40)
     frame = pl.DataFrame(X).with_columns(pl.Series("patient_id", np.arange(40) // 4))
-    with pytest.warns(LeakWarning, match="patient_id"):
+    with pytest.warns(LeakWarning, match="patient_id") as caught:
         report = quick_report(frame, y, methods=["f-test"], splits=3, sizes=[1])
-    assert any("patient_id" in text for text in report.facts["data"]["warnings"])
+    assert len(caught) == 1
+    assert "patient_id" not in [row["name"] for row in report.facts["features"]]
+    assert [f["columns"] for f in report.facts["findings"]] == [["patient_id"]]
 
 
 # ---- words ---------------------------------------------------------------------------------------

@@ -15,19 +15,10 @@ from featly.study.splits import (
     LeaveOneOut,
     Subsampling,
     as_splitter,
-    suspect_identifier,
 )
 from tests.study.test_splits import check
 
 # fmt: off
-IDENTIFIERS = [
-    "patient", "patient_id", "PatientID", "patientId", "patientid", "Subject No.", "MRN", "id",
-    "donor", "sample.id", "ParticipantNumber", "USUBJID", "case_id", "subject-code",
-]
-OTHERS = [
-    "age", "patient_age", "persons", "cases", "sample_size", "width", "valid", "paid", "G0001",
-    "fluid", "number", "code", "patients_per_ward", "steroid", "caseload", "name",
-]
 # fmt: on
 
 
@@ -183,43 +174,3 @@ def test_a_number_beyond_the_last_is_refused():
         KFold(3).split_at(3, None, [0, 1, 0, 1])
     with pytest.raises(ParameterError, match="number=-1"):
         KFold(3).split_at(-1, None, [0, 1, 0, 1])
-
-
-# ---- identifiers ------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", IDENTIFIERS)
-def test_repeated_identifiers_are_suspected(name):
-    values = [f"p{k // 2}" for k in range(40)]
-    assert suspect_identifier(pl.DataFrame({"age": range(40), name: values})) == name
-    codes = pl.DataFrame({name: [k // 2 for k in range(40)]})
-    assert suspect_identifier(codes) == name
-    assert suspect_identifier(codes.cast(pl.String).cast(pl.Categorical)) == name
-    assert (
-        suspect_identifier(codes.cast(pl.Float64)) == name
-    )  # as read from text files with missing values
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_names_are_not_suspected(name):
-    assert suspect_identifier(pl.DataFrame({name: [k // 2 for k in range(40)]})) is None
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        list(range(40)),  # one row a patient
-        [1] * 40,
-        ["yes", "no"] * 20,
-        [k % 3 for k in range(100)],  # 33 rows a value: a site
-        [k / 2 for k in range(20)] * 2,  # measurements
-        [None] * 10,
-    ],
-)
-def test_other_values_are_not_suspected(values):
-    assert suspect_identifier(pl.DataFrame({"patient": values})) is None
-
-
-def test_patients_go_before_samples():
-    frame = pl.DataFrame(
-        {"sample": [k // 2 for k in range(40)], "patient": [k // 4 for k in range(40)]}
-    )
-    assert suspect_identifier(frame) == "patient"

@@ -11,6 +11,7 @@ import typer
 from featly.cli.errors import make_command
 from featly.cli.evaluate import _PROTOCOL
 from featly.cli.options import (
+    DropTwins,
     File,
     Jobs,
     Json,
@@ -39,8 +40,10 @@ def advise(
     row_groups: Annotated[
         str | None,
         typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
-                     help="The column that tells which rows belong together, such as the patient."),
+                     help="The column that tells which rows belong together, such as the patient; "
+                     "auto: rows that are alike in nearly everything."),
     ] = None,
+    drop_twins: DropTwins = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of samples and advised splits.")] = 0,
     json: Json = False,
     jobs: Jobs = None,
@@ -52,18 +55,27 @@ def advise(
     featly advise tumours.csv --target outcome
     """
     options = {**locals(), **shared}
+    from featly.cli.alarms import (
+        check_data,
+        document_findings,
+        prepare_rows,
+        settle_row_groups,
+    )
     from featly.cli.load import load_data
     from featly.cli.method import advise_on_table
     from featly.cli.printing import print_json
 
     with load_data(options) as data:
         data.require_classes("'featly advise'")
-        data.check_column(row_groups, "--row-groups")
-        advice = advise_on_table(data, row_groups=row_groups, seed=seed, n_jobs=jobs)
+        prepare_rows(data, options)
+        groups = settle_row_groups(data, options)
+        check_data(data, options)
+        advice = advise_on_table(data, row_groups=groups, seed=seed, n_jobs=jobs)
         commands = next_commands(advice, options)
         if json:
             header = {"file": data.table.source.strip("'"), "target": data.target}
-            print_json(header | advice.document() | {"commands": commands})
+            document = advice.document() | {"findings": document_findings(data, options)}
+            print_json(header | document | {"commands": commands})
             return
         for line in lines(advice, commands):
             print(line)
@@ -111,7 +123,10 @@ def next_commands(advice: Any, options: Mapping[str, Any]) -> list[str]:
     table_options = [options["file"], *_column_options(options)]
     groups = [] if options["row_groups"] is None else ["--row-groups", options["row_groups"]]
     # the column of row groups is not ranked
-    drop_groups = [] if options["row_groups"] is None else ["--drop", options["row_groups"]]
+    # nor is it there if rows are grouped by what they are alike in
+    is_column = options["row_groups"] not in (None, "auto")
+    drop_groups = ["--drop", options["row_groups"]] if is_column else []
+    twins = ["--drop-twins"] if options["drop_twins"] else []
     seed = ["--seed", str(options["seed"])] if options["seed"] else []
     settings = [f"--set={name}={value}" for name, value in advice.parameters.items()]
     fill = ["--fill"] if advice.fill else []
@@ -120,15 +135,16 @@ def next_commands(advice: Any, options: Mapping[str, Any]) -> list[str]:
     report_options = ["--input-format" if word == "--format" else word for word in table_options]
     judge_options = ["--learner", advice.learner, *_protocol(advice), *groups, *seed]
     return [
-        _type_command("rank", table_options, drop_groups, method, settings, fill),
+        _type_command("rank", table_options, drop_groups, twins, method, settings, fill),
         _type_command(
             "evaluate",
             table_options,
             ["--methods", "auto"],
             judge_options,
+            twins,
             ["--rule", advice.size_rule],
         ),
-        _type_command("report", report_options, groups, seed, ["-o", "report.html"]),
+        _type_command("report", report_options, groups, twins, seed, ["-o", "report.html"]),
     ]
 
 

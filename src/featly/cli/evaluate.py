@@ -6,6 +6,7 @@ import typer
 
 from featly.cli.errors import make_command
 from featly.cli.options import (
+    DropTwins,
     File,
     Json,
     Quiet,
@@ -73,7 +74,7 @@ RowGroups = Annotated[
     str | None,
     typer.Option(rich_help_panel=_PROTOCOL, autocompletion=complete_column, metavar="COLUMN",
                  help="The column that tells which rows belong together, such as the patient; "
-                 "a split never separates them."),
+                 "a split never separates them. auto: rows that are alike in nearly everything."),
 ]  # fmt: skip
 SplitColumn = Annotated[
     str | None,
@@ -124,6 +125,7 @@ def evaluate(
     thorough: Thorough = False,
     resample: Sampler = None,
     row_groups: RowGroups = None,
+    drop_twins: DropTwins = False,
     split_column: SplitColumn = None,
     outside: Annotated[
         bool,
@@ -156,7 +158,7 @@ def evaluate(
 
     studies.check_study_options(options)
     studies.check_shuffles(null)
-    plan, advice = studies.plan_study(options)
+    plan, advice, findings = studies.plan_study(options)
     if not quiet:
         for line in studies.plan_lines(plan, advice):
             say(line, "dim")
@@ -180,6 +182,7 @@ def evaluate(
         quiet=quiet,
         advice=advice,
         new_rows=new_rows,
+        findings=findings,
     )
     if output is not None and not quiet:
         say(f"the results are in {output}; 'featly study show {output}' shows them again")

@@ -15,6 +15,7 @@ from featly.basics.params import Number
 from featly.basics.typing import AnyArray, IntArray
 from featly.cli.printing import amount, is_error_terminal, say
 from featly.cli.stored import StoredFile, no_target_error, scan_file
+from featly.diagnostics.alarms import Findings
 from featly.io import ColumnFinder, TableFile, read_table
 from featly.io.schema_files import read_ranking, read_schema_file, read_weights
 from featly.io.stores import StoredTable
@@ -22,12 +23,11 @@ from featly.io.stores.rows import RowSubset
 from featly.problem.target import infer_kind
 from featly.table.formats import FORMATS, format_of_name, is_always_stored
 from featly.table.frames import DefaultNames
-from featly.table.schema import Schema
+from featly.table.schema import ABOUT_NO_COLUMN, Schema
 from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["LoadedData", "Request", "load", "load_data"]
 
-ABOUT_NO_COLUMN = ("target_kind", "trade_off")  # parts of a schema
 FEW_NAMES = 16  # up to so many are looked up one by one in a file of names
 LIKELY_TARGETS = ("class", "target", "outcome", "label", "y", "diagnosis", "status")
 
@@ -90,6 +90,8 @@ class LoadedData:
         Positions of the rows of `X` in the file; None if all of its rows are there.
     advice : Advice or None
         The advice that the method comes from, for ``--method auto``.
+    findings : Findings
+        What :func:`featly.check_table` says about the table.
     """
 
     table: TableFile | StoredFile
@@ -100,6 +102,7 @@ class LoadedData:
     notes: list[str] = field(default_factory=list)
     rows: IntArray | None = None
     advice: Any = None
+    findings: Findings = field(default_factory=Findings)
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,7 @@ from featly.cli.options import (
     Cache,
     Dataset,
     Device,
+    DropTwins,
     File,
     Jobs,
     Json,
@@ -211,6 +212,7 @@ def rank(
     cache: Cache = None,
     dataset: Dataset = None,
     layer: Layer = None,
+    drop_twins: DropTwins = False,
     **shared: Any,
 ) -> None:
     """Rank the columns of a table from best to worst.
@@ -219,7 +221,7 @@ def rank(
     """
     options = {**locals(), **shared}
     from featly.basics.errors import NoEvidenceWarning
-    from featly.cli.alarms import find_alarms, say_alarms
+    from featly.cli.alarms import check_data, document_findings, prepare_rows
     from featly.cli.changes import compare_without_prior
     from featly.cli.load import load_data
     from featly.cli.method import check_method_options, fit_method
@@ -235,15 +237,15 @@ def rank(
     check_method_options(options, auto=True)
     check_output(output)
     with load_data(options, by_blocks=True) as data:
+        prepare_rows(data, options)
+        check_data(data, options)
         with warnings.catch_warnings():  # a line below the ranking says it of all columns
             warnings.simplefilter("ignore", NoEvidenceWarning)
             name, ranker, seconds = fit_method(data, options)
-        findings = find_alarms(data)
-        say_alarms(findings, options)
         outcome = Outcome(data.names, ranker, selected=False)
         _report_filler(outcome, options)
         document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}
-        document["findings"] = findings.to_dicts()
+        document["findings"] = document_findings(data, options)
         count = len(outcome)
         n_shown = (
             count if top == 0 or (top is None and not is_output_terminal()) else (top or SHOWN)
@@ -303,6 +305,7 @@ def select(
     cache: Cache = None,
     dataset: Dataset = None,
     layer: Layer = None,
+    drop_twins: DropTwins = False,
     **shared: Any,
 ) -> None:  # fmt: skip
     """Select the best columns and write the table with those and the target.
@@ -310,7 +313,7 @@ def select(
     featly select tumours.csv --target outcome --count 20 --output small.csv
     """
     options = {**locals(), **shared}
-    from featly.cli.alarms import find_alarms, say_alarms
+    from featly.cli.alarms import check_data, document_findings, prepare_rows
     from featly.cli.changes import compare_without_prior
     from featly.cli.load import load_data
     from featly.cli.method import check_method_options, fit_method
@@ -330,9 +333,9 @@ def select(
     requested_count = _parse_count(count)
     with load_data(options, by_blocks=True) as data:
         _check_memory(data, requested_count, method)
+        prepare_rows(data, options)
+        check_data(data, options)
         name, ranker, seconds = fit_method(data, options, requested_count)
-        findings = find_alarms(data)
-        say_alarms(findings, options)
         size = settle_size(ranker, requested_count)
         if size.origin and not quiet:
             say(size.line())
@@ -344,7 +347,8 @@ def select(
         change = compare_without_prior(
             data, name, ranker, options, len(positions), seconds, files=[ranking]
         )
-        document |= {"selected": outcome.selected_names, "findings": findings.to_dicts()}
+        document |= {"selected": outcome.selected_names}
+        document |= {"findings": document_findings(data, options)}
         document |= size.document()
         document |= change.document()
         if output is not None:
@@ -457,7 +461,7 @@ def describe(
     featly describe tumours.csv --target outcome --deep
     """
     options = {**locals(), **shared}
-    from featly.cli.alarms import find_alarms, say_alarms
+    from featly.cli.alarms import check_data, document_findings
     from featly.cli.describe import description
     from featly.cli.load import load_data
     from featly.cli.printing import is_output_terminal, print_json, print_table, say
@@ -465,19 +469,21 @@ def describe(
     _check_deep_options(options)
     with load_data(options, need_target=False, by_blocks=not deep) as data:
         overview = description(data)
-        lines = overview.lines
-        findings = find_alarms(data)
-        overview.document["findings"] = findings.to_dicts()
+        lines: list[str] = []
+        if not json:
+            for line in overview.lines:
+                say(line)
+        check_data(data, options, leave_out=False)
+        overview.document["findings"] = document_findings(data, options)
         if deep:
             deep_findings = _describe_deep(data, options)
             overview.document["deep"] = deep_findings.document
-            lines = [*lines, *deep_findings.lines]
+            lines = deep_findings.lines
         if json:
             print_json(overview.document)
             return
         for line in lines:
             say(line)
-        say_alarms(findings, options, notes=True)
         shown_rows = overview.rows[:SHOWN] if is_output_terminal() else overview.rows
         n_hidden = len(overview.rows) - len(shown_rows)
         note = f"{n_hidden:,} more columns; --json has them all" if n_hidden else ""

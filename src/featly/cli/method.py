@@ -335,6 +335,7 @@ def advise_on_table(
             schema=data.schema,
             row_groups=row_groups,
             names=data.own_names,
+            findings=data.findings,
             random_state=seed,
             n_jobs=n_jobs,
         )

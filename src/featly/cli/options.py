@@ -21,6 +21,7 @@ __all__ = [
     "Cache",
     "Dataset",
     "Device",
+    "DropTwins",
     "File",
     "Jobs",
     "Json",
@@ -155,6 +156,12 @@ KnownBefore = Annotated[
                  "were collected: no question is asked about them.", rich_help_panel=_COLUMNS,
                  metavar="COLUMNS",
                  autocompletion=complete_column),
+]  # fmt: skip
+DropTwins = Annotated[
+    bool,
+    typer.Option("--drop-twins", rich_help_panel=_COLUMNS,
+                 help="Leave out rows that are like an earlier row in nearly everything, as of "
+                 "patients who were entered twice."),
 ]  # fmt: skip
 Prior = Annotated[
     str | None,

@@ -21,6 +21,7 @@ from featly.cli.options import (
     _READING,
     FORMAT_NAMES,
     RESULTS,
+    DropTwins,
     File,
     Quiet,
     Target,
@@ -115,6 +116,7 @@ def report(
     ] = None,
     resample: Sampler = None,
     row_groups: RowGroups = None,
+    drop_twins: DropTwins = False,
     split_column: SplitColumn = None,
     seed: Seed = 0,
     metric: Annotated[

@@ -5,6 +5,7 @@ from typing import Any
 
 from featly.basics.atomic_file import check_writable
 from featly.basics.errors import DataError, ParameterError
+from featly.cli.alarms import check_data, prepare_rows, settle_row_groups
 from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, advise_on_table, find_obstacles
 from featly.cli.printing import amount, check_output
@@ -57,9 +58,11 @@ def make_report(
         shape = f"{data.table.source}: {amount(rows, 'row')}, {amount(columns, 'column')}"
         print_note("; ".join([shape, *data.notes]))
         data.require_classes("'featly report'")
-        data.check_column(options["row_groups"], "--row-groups")
         data.check_column(options["split_column"], "--split-column")
-        methods = _read_methods(data, options)
+        prepare_rows(data, options)
+        row_groups = settle_row_groups(data, options)
+        check_data(data, options)
+        methods = _read_methods(data, options, row_groups)
         if isinstance(methods, Advice):
             print_note(f"signature by {methods.call()}, as advised: {methods.reasons[0]}")
         elif methods is not None:
@@ -80,12 +83,13 @@ def make_report(
                 resample=make_sampler(options["resample"]),
                 null=options["null"],
                 thorough=options["thorough"],
-                row_groups=options["row_groups"],
+                row_groups=row_groups,
                 official=options["split_column"],
                 individuals=not options["no_individuals"],
                 n_shown=options["shown"],
                 title=options["title"],
                 names=data.own_names,
+                findings=data.findings,
                 directory=options["keep_fits"],
                 random_state=options["seed"],
                 n_jobs=options["jobs"],
@@ -99,14 +103,14 @@ def make_report(
     return result
 
 
-def _read_methods(data: LoadedData, options: Mapping[str, Any]) -> list[str] | Advice | None:
+def _read_methods(
+    data: LoadedData, options: Mapping[str, Any], row_groups: Any
+) -> list[str] | Advice | None:
     """Return the named methods, or advice; raise an error if one does not take the table."""
     if options["methods"] is None or options["methods"].strip().lower() == AUTO:
         if options["split_column"] is not None:
             return None  # advice has to come from the training rows alone: the report sees to that
-        advice: Advice = advise_on_table(
-            data, row_groups=options["row_groups"], seed=options["seed"]
-        )
+        advice: Advice = advise_on_table(data, row_groups=row_groups, seed=options["seed"])
         return advice
     names = parse_methods(options["methods"])
     # if the first method needs missing values filled, they are filled for all methods

@@ -1,12 +1,13 @@
 """Options of ``featly evaluate`` in, a study out; and its results as tables and sentences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from featly.basics.errors import ParameterError
 from featly.cli import printing
+from featly.cli.alarms import check_data, document_findings, prepare_rows, settle_row_groups
 from featly.cli.load import LoadedData, Request, load
 from featly.cli.method import AUTO, choose_method, find_obstacles, method_name
 from featly.cli.new_rows import NewRows
@@ -64,15 +65,23 @@ def check_shuffles(null: int) -> None:
         )
 
 
-def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
-    """Read the table and plan the study; return it with the advice that its methods come from."""
+def plan_study(
+    options: Mapping[str, Any],
+) -> tuple[Study, Advice | None, list[dict[str, Any]]]:
+    """Read the table and plan the study.
+
+    Return it with the advice that its methods come from, and what is odd about the table.
+    """
     splits = make_splitter(options)
     advice, fill = None, bool(options["fill"])
     # missing values are filled split by split, from the training rows
     with load(Request.from_options({**options, "fill": False})) as loaded:
         loaded.require_classes("'featly evaluate'")
-        loaded.check_column(options["row_groups"], "--row-groups")
         loaded.check_column(options["split_column"], "--split-column")
+        prepare_rows(loaded, options)
+        row_groups = settle_row_groups(loaded, options)
+        check_data(loaded, options)
+        findings = document_findings(loaded, options)
         name = str(loaded.table.source).strip("'").rpartition("/")[2].partition(".")[0]
         with in_words_of_the_file(loaded):
             data = Dataset.of(
@@ -80,8 +89,10 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
                 loaded.y,
                 name=name or "data",
                 schema=loaded.schema,
-                row_groups=options["row_groups"],
+                row_groups=row_groups,
                 official=options["split_column"],
+                names=loaded.own_names,
+                findings=loaded.findings,
             )
         if _is_auto(options):
             advice = advise_on_training_rows(data, options["seed"], options["split_column"])
@@ -111,7 +122,7 @@ def plan_study(options: Mapping[str, Any]) -> tuple[Study, Advice | None]:
         random_state=options["seed"],
         title=data.name,
     )
-    return study, advice
+    return study, advice, findings
 
 
 def _check_known(metric: str | None) -> None:
@@ -240,6 +251,7 @@ def show_results(
     quiet: bool,
     advice: Advice | None = None,
     new_rows: NewRows | None = None,
+    findings: Sequence[dict[str, Any]] = (),
 ) -> None:
     """Print tables on standard output, and sentences about them on standard error.
 
@@ -257,6 +269,7 @@ def show_results(
             document["advice"] = advice.document()
         if new_rows is not None:
             document["new_rows"] = new_rows.document()
+            document["findings"] = list(findings)
         printing.print_json(document)
         return
     if results.biased and not quiet:

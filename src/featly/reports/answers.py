@@ -25,7 +25,17 @@ def answers(facts: dict[str, Any]) -> list[dict[str, str]]:
     comparison = _all_columns_answer(facts)
     if comparison is not None:
         entries.append(comparison)
+    if any(finding["withholds"] for finding in facts["findings"]):
+        entries = [_withhold(entry) for entry in entries]
     return entries
+
+
+def _withhold(entry: dict[str, str]) -> dict[str, str]:
+    """Return an answer that waits, if it is good news."""
+    if entry["level"] != "good" and not entry["answer"].startswith("Yes"):
+        return entry
+    text = f"What is said about the table above has to be settled first. {entry['text']}"
+    return entry | {"answer": "Not to be believed yet", "level": "poor", "text": text}
 
 
 def _prediction_answer(headline: dict[str, Any]) -> dict[str, str]:

@@ -14,11 +14,11 @@ from featly.base import Ranker
 from featly.basics.errors import (
     ConvergenceWarning,
     DataError,
-    LeakWarning,
     ParameterError,
     SchemaWarning,
 )
 from featly.basics.params import FLAG, OneOf, Whole, check_value
+from featly.diagnostics import Findings
 from featly.measures.sizes import CURVE_RULES, choose_size
 from featly.reports.context import Evidence
 from featly.reports.facts import gather, size_by_splits
@@ -26,7 +26,6 @@ from featly.reports.inference import Inference, infer, judged_rows
 from featly.reports.report import Report
 from featly.study import Advice, Dataset, Results, Study, prior_report
 from featly.study.advise.advice import advise_on_training_rows
-from featly.study.dataset import rename_columns
 from featly.study.evaluate import fit_to_all_rows, sizes_for
 from featly.study.nested_result import NESTED_METRICS
 from featly.study.plan import default_learner, require_scores
@@ -43,7 +42,7 @@ MOST_SHOWN = 1000
 SLOW = ("forest", "wrapper", "hybrid-forward", "multiclass-svm-rfe", "perceptron")
 MOST_FOR_SLOW = 50_000  # cells of a table up to which these are compared with if none is named
 FEW_CLASSES, LONGEST_TITLE = 3, 60  # classes, and their letters, that a title names
-RECORDED = (ConvergenceWarning, LeakWarning, SchemaWarning)
+RECORDED = (ConvergenceWarning, SchemaWarning)
 
 
 def report(
@@ -67,6 +66,7 @@ def report(
     n_shown: int = SHOWN,
     title: str | None = None,
     names: Sequence[str] | None = None,
+    findings: Findings | None = None,
     directory: str | Path | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -126,6 +126,9 @@ def report(
     title : str or None, default=None
     names : sequence of str or None, default=None
         Names of the columns, if the table has none.
+    findings : Findings or None, default=None
+        What :func:`featly.check_table` said about the table; None checks it, unless `methods` is
+        an Advice, which has done so.
     directory : path or None, default=None
         Folder for the fits, so that a report that was stopped can go on.
     n_jobs : int or None, default=None
@@ -161,12 +164,15 @@ def report(
         schema = getattr(X, "schema", None) if schema is None else schema
         X, y = X.X, X.y
     schema = Schema.of(schema)
+    if findings is None and isinstance(methods, Advice):
+        findings = methods.findings.reopen()
+    data = Dataset.of(
+        X, y, schema=schema, row_groups=row_groups, official=official, names=names,
+        findings=findings,
+    )  # fmt: skip
+    data = replace(data, name=title or "data", names=list(data.names))
     page_warnings: list[str] = []
     with _record_warnings(page_warnings):
-        data = Dataset.of(
-            X, y, schema=schema, row_groups=row_groups, official=official, name=title or "data"
-        )
-        data = rename_columns(data, data.names[:] if names is None else names)
         column = official if isinstance(official, str) else None
         plan = _make_plan(data, methods, splits, fill, column, random_state, thorough)
     advice = plan.advice
@@ -319,7 +325,8 @@ def _resolve_sizes(sizes: Any, rule: str | int, n_features: int) -> Any:
 def _feature_columns(X: Any, data: Dataset) -> Any:
     """Return the columns to select from, with the user's own dtypes and levels."""
     if not is_frame(X):
-        return X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+        table = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+        return table if data.positions is None else table[:, data.positions]
     position_of = {name: k for k, name in enumerate(open_table(X).names)}
     positions = [position_of[str(name)] for name in data.names[:]]
     return X if len(positions) == len(position_of) else take_columns(X, positions)

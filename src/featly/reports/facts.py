@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from featly.basics.errors import Words
 from featly.basics.kinds import KINDS
 from featly.basics.typing import IntArray
 from featly.diagnostics import suspect_columns
@@ -28,6 +29,7 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": None,
         "individuals": evidence.individuals,
+        "findings": _findings(evidence),
         "data": _data(evidence),
         "method": _method(evidence),
         "protocol": _protocol(evidence),
@@ -47,6 +49,27 @@ def gather(evidence: Evidence) -> dict[str, Any]:
     facts["summary"] = words.summary(facts)
     facts["answers"] = answers(facts)
     return facts
+
+
+def _findings(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return alarms, questions and what was left out, with options for a shell and for Python."""
+    findings = evidence.data.findings
+    if evidence.study.fill:
+        findings = findings.mend("missing values", "They are filled, from training rows alone.")
+    return [
+        {
+            "level": finding.level,
+            "kind": finding.kind,
+            "columns": list(finding.columns),
+            "rows": list(finding.rows) if evidence.individuals else [],
+            "text": words.finding_text(finding, individuals=evidence.individuals),
+            "command": finding.say_options(words.PAGE_WORDS),
+            "python": finding.say_options(Words()),
+            "mended": bool(finding.mended),
+            "withholds": finding.withholds,
+        }
+        for finding in findings
+    ]
 
 
 # ---- the data ------------------------------------------------------------------------------------

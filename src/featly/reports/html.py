@@ -52,6 +52,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
     metric = facts["protocol"]["metric"]
     return template.render(
         facts=facts,
+        told=words.told(facts),
         style=Markup(_read_page_file("style.css")),
         script=Markup(_read_page_file("page.js")),
         done=words.describe_protocol(facts),

@@ -19,6 +19,7 @@ def markdown(facts: dict[str, Any], figures: list[Figure], folder: str) -> str:
             "**Values of single rows are in the figures.** Before you pass them on, see whether "
             "you may."
         )
+    parts += [_finding(finding) for finding in words.told(facts)]
     parts += ["## How sure can one be?", _answers(facts), *_figures(figures, "certainty", folder)]
     parts += [
         f"## The signature: {words.amount(len(facts['signature']), 'column')}",
@@ -50,6 +51,20 @@ def escape(text: Any) -> str:
     """Escape text so that Markdown, and HTML made of it, show it as it is."""
     flat = " ".join(str(text).split())
     return re.sub(r"([\\`*_|<>$\[\]#~&])", r"\\\1", flat)
+
+
+def _finding(finding: dict[str, Any]) -> str:
+    level = "Done" if finding["mended"] else finding["level"].capitalize()
+    options = ""
+    if finding["command"]:
+        options = f" In a shell {_code(finding['command'])}"
+        options += f", in Python {_code(finding['python'])}." if finding["python"] else "."
+    return f"> **{level}.** {escape(finding['text'])}{options}"
+
+
+def _code(text: str) -> str:
+    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence}{text}{fence}"
 
 
 def _answers(facts: dict[str, Any]) -> str:
@@ -145,6 +160,7 @@ def _data(facts: dict[str, Any]) -> str:
         f"{data['missing_cells']:,} missing cells in {data['columns_with_gaps']:,} columns",
         f"classes: {classes}",
         f"fingerprint: {data['hash']}",
+        *(f["text"] for f in facts["findings"] if f["level"] == "note" and not f["mended"]),
         *data["warnings"],
     ]
     return _bullet_list(lines)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from featly.diagnostics import SuspectColumns
+from featly.basics.errors import Setting, Text, Words
+from featly.diagnostics import Finding, SuspectColumns
 
 __all__ = [
     "EXPLAINED",
     "METRICS_IN_WORDS",
+    "PAGE_WORDS",
     "about_classes",
     "about_columns",
     "about_filler",
@@ -15,10 +17,12 @@ __all__ = [
     "describe_protocol",
     "describe_test",
     "evidence_sentence",
+    "finding_text",
     "not_compared",
     "percent",
     "rate",
     "summary",
+    "told",
 ]
 
 METRICS_IN_WORDS = {
@@ -50,6 +54,37 @@ RULES_IN_WORDS = {
 FEW_IN_CLASS = 30
 
 
+# ---- alarms and questions ---------------------------------------------------------------------
+class _PageWords(Words):
+    """Words of a page: rows counted from 1, parameters as options of a shell."""
+
+    def __init__(self, *, names_individuals: bool = True) -> None:
+        self.names_individuals: bool = names_individuals
+
+    def row(self, position: int) -> str:
+        return f"row {position + 1}"
+
+    def parameter(self, name: str, owner: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+    def setting(self, setting: Setting) -> str:
+        return f"{self.parameter(setting.name, '')} {setting.typed}"
+
+
+PAGE_WORDS = _PageWords()
+
+
+def finding_text(finding: Finding, *, individuals: bool) -> str:
+    """Return the sentences of a finding; without `individuals`, single rows are not named."""
+    message = Text(finding.message).say(_PageWords(names_individuals=individuals))
+    return f"{message} {finding.mended or finding.remedy}".strip()
+
+
+def told(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the findings that stand above all answers."""
+    return [f for f in facts["findings"] if f["level"] != "note" or f["mended"]]
+
+
 # ---- paragraphs ----------------------------------------------------------------------------------
 def summary(facts: dict[str, Any]) -> str:
     """Return the first paragraph of the page."""
@@ -68,7 +103,16 @@ def summary(facts: dict[str, Any]) -> str:
             guess = f" Guessing has {chance:.2f}."
         elif headline["metric"] == "error":
             guess = f" Guessing gets {percent(chance)} wrong."
-    return f"{begin} {headline['sentence']}{guess}"
+    return f"{begin} {headline['sentence']}{guess}{_withheld(facts)}"
+
+
+def _withheld(facts: dict[str, Any]) -> str:
+    """Return a warning of figures that should not be believed yet."""
+    causes = [finding for finding in facts["findings"] if finding["withholds"]]
+    if not causes:
+        return ""
+    what = "an alarm" if any(f["level"] == "alarm" for f in causes) else "a question"
+    return f" This may be too good: {what} about the table is open."
 
 
 def _refusal(headline: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,16 @@ from featly.basics.errors import (
 )
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, ByteArray, IntArray
+from featly.diagnostics.alarms import (
+    Findings,
+    all_left_out_error,
+    check_safely,
+    twin_groups,
+)
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
 from featly.problem.target import are_ambiguous, read_classes
 from featly.registry import methods_that, suggest
-from featly.study.identifiers import is_identifier_name, suspect_identifier
 from featly.table.frames import (
     ArrayTable,
     DefaultNames,
@@ -42,6 +47,8 @@ from featly.table.schema import Columns, Schema
 from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["Dataset", "family_of", "take_rows"]
+
+AUTO = "auto"  # as row groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +82,11 @@ class Dataset:
         Which columns are relevant, where that is known.
     columns_with_missing : tuple of int
         Columns with a missing value.
+    findings : Findings
+        What :func:`featly.check_table` says about the table.
+    positions : int64 array or None
+        Positions of the columns in the table as it was given, without its target and the like;
+        None if none was left out.
     """
 
     name: str
@@ -89,6 +101,8 @@ class Dataset:
     official: AnyArray | None = None
     roles: Roles | None = None
     columns_with_missing: tuple[int, ...] = ()
+    findings: Findings = field(default_factory=Findings)
+    positions: IntArray | None = None
 
     @classmethod
     def of(
@@ -101,8 +115,14 @@ class Dataset:
         row_groups: Any = None,
         official: Any = None,
         roles: Roles | None = None,
+        names: Sequence[str] | None = None,
+        findings: Findings | None = None,
     ) -> "Dataset":
         """Read and check a table.
+
+        Columns that number or name the rows are left out, unless the schema has them in
+        `known_before` or `keep`, or the roles of all columns are known. A LeakWarning says so, and
+        whatever else may make results too good; see :func:`featly.check_table`.
 
         Parameters
         ----------
@@ -116,11 +136,16 @@ class Dataset:
             What is known about the columns, see :class:`featly.Schema`.
         row_groups : sequence or str, optional
             Groups of rows that belong together, such as those of one patient: a label for every
-            row, or the name of a column of X, which is then no feature any more.
+            row, or the name of a column of X, which is then no feature any more; "auto" is those
+            of :func:`featly.diagnostics.twin_groups`.
         official : sequence or str, optional
             "train" or "test" for every row, or the name of the column that says so.
         roles : Roles, optional
             Which columns are relevant.
+        names : sequence of str, optional
+            Names of the columns, if the table has none.
+        findings : Findings, optional
+            What :func:`featly.check_table` said about the table, so that it is not checked again.
 
         Returns
         -------
@@ -144,10 +169,12 @@ class Dataset:
         if y is None:
             raise DataError(f"dataset {name!r} has no target: pass y, or the name of its column")
         refuse_shapes(X)
-        X, taken = _take_out_columns(X, {"y": y, "row_groups": row_groups, "official": official})
+        is_auto = _is_auto(X, row_groups)
+        named = {"y": y, "row_groups": None if is_auto else row_groups, "official": official}
+        X, taken = _take_out_columns(X, named)
         y, row_groups, official = taken["y"], taken["row_groups"], taken["official"]
-        if is_frame(X) and row_groups is None:
-            _warn_of_repeats(X, name)
+        if is_auto:
+            row_groups = twin_groups(X, schema=Schema.of(schema))
         if hasattr(X, "shape") and len(X.shape) == 2 and not X.shape[1]:
             raise DataError(f"dataset {name!r} has no column to select from")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -161,7 +188,25 @@ class Dataset:
                 f"{suggest(methods_that(target=kind))}",
             )
         codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
+        if findings is None:
+            findings = check_safely(
+                X,
+                classes[codes],
+                schema=replace(Schema.of(schema), target_kind="classes"),
+                names=names,
+                has_row_groups=row_groups is not None,
+            )
+            is_checked_here = True
+        else:
+            is_checked_here = False
         X, columns = _normal_form(X, Schema.of(schema))
+        if names is not None:
+            columns = _rename(columns, names)
+        positions = None
+        if roles is None:
+            X, columns, positions, findings = _leave_out(X, columns, findings, name)
+        if is_checked_here:
+            _warn_of_findings(findings, name)
         if roles is not None and roles.n_features != len(columns.kinds):
             raise DataError(
                 f"dataset {name!r} has {len(columns.kinds)} columns, but its roles are of "
@@ -180,6 +225,8 @@ class Dataset:
             official=_require_length(official, n_rows, "official", name),
             roles=roles,
             columns_with_missing=tuple(_columns_with_missing(X)),
+            findings=findings,
+            positions=positions,
         )
 
     @property
@@ -285,33 +332,44 @@ def _column(frame: Any, position: int) -> Any:
     return narwhals_frame[narwhals_frame.columns[position]].to_list()
 
 
-def _warn_of_repeats(X: Any, name: str) -> None:
-    table = open_table(X)
-    suspect = (
-        suspect_identifier(X) if library_of(X) == "polars" else _suspect_identifier_in(X, table)
-    )
-    if suspect is not None:
-        warn_user(
-            LeakWarning(
-                f"dataset {name!r}: column {suspect!r} looks like an identifier that repeats, so "
-                "rows of one individual may be on both sides of a split, and results too good: "
-                "pass ",
-                Setting("row_groups", suspect),
-                ", or leave the column out",
-            )
-        )
+def _is_auto(X: Any, row_groups: Any) -> bool:
+    """Return whether rows are to be grouped by what they are alike in."""
+    if not isinstance(row_groups, str) or row_groups != AUTO:
+        return False
+    return not is_frame(X) or AUTO not in open_table(X).names
 
 
-def _suspect_identifier_in(X: Any, table: Table) -> str | None:
-    """Return a suspected identifier in a frame of another library than polars, or None."""
-    import polars as pl
+def _rename(columns: Columns, names: Sequence[str]) -> Columns:
+    """Return the columns of a table that has no names of its own by these names."""
+    if isinstance(names, str):
+        raise ParameterError(Setting("names", names), ": give a list with a name for each column")
+    n_columns = len(columns.kinds)
+    if len(names) != n_columns:
+        raise ParameterError(Parameter("names"), f": give {n_columns} of them, one for each column")
+    return replace(columns, names=[str(name) for name in names])
 
-    series = [
-        pl.Series(name, list(_column(X, position)), strict=False)
-        for position, name in enumerate(table.names)
-        if is_identifier_name(name)
-    ]
-    return suspect_identifier(pl.DataFrame(series))
+
+def _leave_out(
+    X: Any, columns: Columns, findings: Findings, name: str
+) -> tuple[Any, Columns, IntArray | None, Findings]:
+    """Leave out the columns that number or name the rows, where nobody has done so yet."""
+    left_out = findings.columns_to_leave_out()
+    if not left_out:
+        return X, columns, None, findings
+    kept = np.array([str(column) not in left_out for column in columns.names], np.bool_)
+    if not kept.any():
+        raise all_left_out_error(f"dataset {name!r}", left_out)
+    positions = np.flatnonzero(kept)
+    X = take_columns(X, positions) if is_frame(X) else X[:, positions]
+    return X, columns.take(positions), positions, findings.mend_left_out()
+
+
+def _warn_of_findings(findings: Findings, name: str) -> None:
+    """Warn once of all alarms, questions, and columns that are left out."""
+    spoken = [f"{finding.level}: {finding}" for finding in findings.spoken]
+    if spoken:
+        prefix = "" if name == "data" else f"dataset {name!r}: "
+        warn_user(LeakWarning(prefix + "\n".join(spoken)))
 
 
 def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:
@@ -405,17 +463,6 @@ def _schema_by_position(columns: Columns) -> Schema | None:
         column_groups={group: members.tolist() for group, members in columns.groups.items()},
         trade_off=columns.trade_off if costs is not None and costs.any() else 0.0,
     )
-
-
-def rename_columns(data: Dataset, names: Sequence[str]) -> Dataset:
-    """Return the dataset with these names of columns, for a matrix that has none of its own."""
-    if isinstance(names, str):
-        raise ParameterError(Setting("names", names), ": give a list with a name for each column")
-    if len(names) != data.n_features:
-        raise ParameterError(
-            Parameter("names"), f": give {data.n_features} of them, one for each column"
-        )
-    return replace(data, names=[str(name) for name in names])
 
 
 def _group_codes(groups: Any, n_rows: int, name: str) -> IntArray | None:

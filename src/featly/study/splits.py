@@ -23,7 +23,6 @@ from featly.basics.params import Whole
 from featly.basics.typing import IntArray
 from featly.study.dob_scv import DistributionBalancedKFold
 from featly.study.fixed_splits import FixedSplits, FromSklearn, official_split
-from featly.study.identifiers import suspect_identifier
 from featly.study.sampling import REDRAWS, check_test_size, has_two_classes, make_test_drawer
 from featly.study.splitter import (
     Folds,
@@ -46,7 +45,6 @@ __all__ = [
     "Splitter",
     "Subsampling",
     "as_splitter",
-    "suspect_identifier",
 ]
 
 

@@ -2,8 +2,8 @@
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ from featly.table.frames import (
 from featly.table.schema_report import SchemaReport, build_schema_report
 from featly.table.unknown_column import describe_unknown_column
 
-__all__ = ["Columns", "Schema", "SchemaReport"]
+__all__ = ["ABOUT_NO_COLUMN", "Columns", "Schema", "SchemaReport"]
 
 
 Name = str | int
+ABOUT_NO_COLUMN = ("target_kind", "trade_off")  # parts of a schema
 
 
 @dataclass(frozen=True)
@@ -348,6 +349,33 @@ class Schema:
         )  # fmt: skip
         all_parts: list[Iterable[Name]] = [*parts, *self.column_groups.values()]
         return {name for part in all_parts for name in part if isinstance(name, str)}
+
+    def without(self, columns: Collection[str]) -> "Schema":
+        """Return what the schema says about all other columns.
+
+        Parameters
+        ----------
+        columns : collection of str
+            Names of columns that are left out; positions in the schema stay as they are.
+
+        Examples
+        --------
+        >>> Schema(categorical=["site", "sex"], prior={"site": 2}).without(["site"])
+        Schema(categorical=['sex'])
+        """
+
+        def remaining(part: Any) -> Any:
+            if isinstance(part, Mapping):
+                return {name: value for name, value in part.items() if name not in columns}
+            return [name for name in part if name not in columns]
+
+        names = [f.name for f in fields(self) if f.name not in ABOUT_NO_COLUMN]
+        parts = {name: remaining(getattr(self, name)) for name in names if name != "column_groups"}
+        groups = {group: remaining(members) for group, members in self.column_groups.items()}
+        parts["column_groups"] = {group: members for group, members in groups.items() if members}
+        if not parts["costs"]:
+            parts["trade_off"] = 0.0
+        return replace(self, **parts)
 
     def describe(self, X: Any) -> "SchemaReport":
         """Report the kinds that this schema gives a table, and the columns that look wrong.

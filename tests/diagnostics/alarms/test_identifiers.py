@@ -128,3 +128,81 @@ def test_identifiers_without_groups_are_silent():
     cells = np.random.default_rng(5).normal(size=(30, 4))
     assert find_groups([f"P{k}" for k in range(30)], "sample", cells) is None
     assert find_groups([""] * 30, "sample", cells) is None
+
+
+IDENTIFIERS = [
+    "patient",
+    "patient_id",
+    "PatientID",
+    "patientId",
+    "patientid",
+    "Subject No.",
+    "MRN",
+    "id",
+    "donor",
+    "sample.id",
+    "ParticipantNumber",
+    "USUBJID",
+    "case_id",
+    "subject-code",
+]
+OTHERS = [
+    "age",
+    "patient_age",
+    "persons",
+    "cases",
+    "sample_size",
+    "width",
+    "valid",
+    "paid",
+    "G0001",
+    "fluid",
+    "number",
+    "code",
+    "patients_per_ward",
+    "steroid",
+    "caseload",
+    "name",
+]
+
+
+def repeated(frame):
+    return find_identifiers(read_rows(frame, None)).repeated
+
+
+# ---- identifiers ------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", IDENTIFIERS)
+def test_repeated_identifiers_are_suspected(name):
+    values = [f"p{k // 2}" for k in range(40)]
+    assert repeated(pl.DataFrame({"age": range(40), name: values})) == [name]
+    codes = pl.DataFrame({name: [k // 2 for k in range(40)]})
+    assert repeated(codes) == [name]
+    assert repeated(codes.cast(pl.String).cast(pl.Categorical)) == [name]
+    assert repeated(codes.cast(pl.Float64)) == [name]  # as read from text files with missing values
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_names_are_not_suspected(name):
+    assert repeated(pl.DataFrame({name: [k // 2 for k in range(40)]})) == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        list(range(40)),  # one row a patient
+        [1] * 40,
+        ["yes", "no"] * 20,
+        [k % 3 for k in range(100)],  # 33 rows a value: a site
+        [k / 2 for k in range(20)] * 2,  # measurements
+        [None] * 10,
+    ],
+)
+def test_other_values_are_not_suspected(values):
+    assert repeated(pl.DataFrame({"patient": values})) == []
+
+
+def test_patients_go_before_samples():
+    frame = pl.DataFrame(
+        {"sample": [k // 2 for k in range(40)], "patient": [k // 4 for k in range(40)]}
+    )
+    assert repeated(frame) == ["patient", "sample"]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from featly.basics.errors import DataError, LeakWarning, ParameterError
 from featly.datasets import make_cohort, make_problem
+from featly.diagnostics import Findings
 from featly.learners import LEARNERS
 from featly.measures.sizes import SIZE_RULES
 from featly.registry import METHODS, method_class
@@ -136,7 +137,8 @@ def test_a_rule_fires_on_its_table_and_not_on_the_opposite(name):
     fires, opposite, instead = CASES[name]
     for make, expected in ((fires, name), (opposite, instead)):
         X, y, schema = make()
-        advice = advise(X, y, schema=schema, training_rows_only=True)
+        findings = Findings()  # a column that separates the classes is asked about elsewhere
+        advice = advise(X, y, schema=schema, training_rows_only=True, findings=findings)
         assert advice.rule == expected
         rule = next(rule for rule in RULES if rule.name == expected)
         assert (advice.method, advice.learner) == (rule.method, rule.learner)
@@ -151,7 +153,7 @@ def choices(advice):
     """Return the advice without warnings, and without facts that no rule used."""
     document = advice.document()
     facts = {k: v for k, v in document.pop("facts").items() if k not in MEASURED_WITH_LABELS}
-    del document["warnings"]
+    del document["warnings"], document["findings"]
     return document | facts
 
 
@@ -564,8 +566,12 @@ def test_identifiers_unusable_and_repeated_columns_are_warnings():
         same=pl.lit("x"),
         again=2.54 * pl.col("b") + 1,
     )
-    text = warnings_text(frame, y)
-    assert "2 columns are different in nearly every row, like an identifier: 'who', 'count'" in text
+    with pytest.warns(LeakWarning, match="'who' names the rows"):
+        advice = advise(frame, y)
+    assert [f.columns for f in advice.findings.alarms] == [("count",), ("who",)]
+    assert advice.facts.columns == 5
+    assert "alarm: 'count' numbers the rows" in advice.summary()
+    text = "\n".join(advice.warnings)
     assert "1 column has one value or none: 'same'" in text
     assert "1 column says what another one says already: 'again'" in text
     assert warnings_text(frame.select("a", "b", "c"), y) == ""
@@ -575,31 +581,24 @@ def test_an_identifier_does_not_hide_joint_effects():
     X, y = curved_table()
     frame = pl.DataFrame(X, schema=list("abcdef"))
     named = frame.with_columns(who=pl.Series([f"P{k}" for k in range(len(y))]))
-    advice, of_named = (advise(X, y, training_rows_only=True) for X in (frame, named))
+    advice = advise(frame, y, training_rows_only=True)
+    with pytest.warns(LeakWarning, match="'who' names the rows"):
+        of_named = advise(named, y, training_rows_only=True)
     assert of_named.rule == advice.rule == "columns that tell only together"
     assert of_named.facts.linear_error == advice.facts.linear_error
 
 
-def test_columns_that_separate_the_classes_are_warnings():
+def test_what_the_table_is_asked_about_is_not_said_twice():
     X, y = numbers(40, 3)
     X[:, 2] = y + 0.01 * np.random.default_rng(0).random(40)
-    assert "1 column tells all classes apart alone: 'x2'" in warnings_text(X, y)
-
-
-def test_names_of_batches_are_warnings():
-    X, y = mixed_table(40, 4, 1)
-    assert "'batch_no' may say where or when" in warnings_text(X.rename({"c0": "batch_no"}), y)
-    assert "may say where" not in warnings_text(X.rename({"c0": "runner"}), y)
-
-
-def test_repeated_identifiers_are_warnings():
-    X, y = numbers(40, 3)
-    frame = pl.DataFrame(X, schema=list("abc")).with_columns(
-        patient_id=pl.Series(np.arange(40) // 2)
-    )
-    text = warnings_text(frame, y)  # and no LeakWarning, which would be an error here
-    assert "column 'patient_id' looks like an identifier that repeats" in text
-    assert "repeats" not in warnings_text(frame, y, row_groups="patient_id")
+    with pytest.warns(LeakWarning, match="question: 'x2' alone orders"):
+        advice = advise(X, y)
+    assert advice.warnings == ()
+    assert advise(X, y, findings=advice.findings).findings == advice.findings  # no second warning
+    advice.study(X, y)
+    known = advise(X, y, schema={"known_before": ["x2"]})
+    assert known.findings.questions == ()
+    assert known.warnings == ()
 
 
 def test_unused_parts_of_the_schema_are_warnings():

@@ -1,20 +1,21 @@
 """Alarms of a table: what would make results too good, looked for before they are believed."""
 
 from featly.diagnostics.alarms.check import (
-    IDENTIFIER,
-    REPEATED,
     check_rows,
+    check_safely,
     check_table,
+    not_checked,
     twin_groups,
 )
-from featly.diagnostics.alarms.finding import Finding, Findings
+from featly.diagnostics.alarms.finding import Finding, Findings, all_left_out_error
 
 __all__ = [
-    "IDENTIFIER",
-    "REPEATED",
     "Finding",
     "Findings",
+    "all_left_out_error",
     "check_rows",
+    "check_safely",
     "check_table",
+    "not_checked",
     "twin_groups",
 ]

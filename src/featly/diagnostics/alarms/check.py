@@ -1,9 +1,12 @@
 """All alarms, questions and notes about one table."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -15,7 +18,16 @@ from featly.diagnostics.alarms.batches import (
     group_rows,
     lag_correlation,
 )
-from featly.diagnostics.alarms.finding import Finding, Findings, join_names
+from featly.diagnostics.alarms.finding import (
+    DATES,
+    IDENTIFIER,
+    REPEATED,
+    TEXT,
+    Example,
+    Finding,
+    Findings,
+    join_names,
+)
 from featly.diagnostics.alarms.identifiers import (
     IdentifierGroups,
     Identifiers,
@@ -30,14 +42,15 @@ from featly.problem.target import Classes, Target, read_target
 from featly.table.frames import take_rows
 from featly.table.schema import Schema
 
-__all__ = ["IDENTIFIER", "REPEATED", "check_rows", "check_table", "twin_groups"]
+__all__ = ["check_rows", "check_safely", "check_table", "not_checked", "twin_groups"]
 
 FEW_IN_CLASS = 5
-IDENTIFIER, REPEATED = "identifier", "repeated identifier"  # kinds
+NOT_CHECKED = "not checked"
 COPY_SHARE = 0.2  # of the rows: a copy of the classes has fewer levels
 LAG, LAG_LEVEL = 0.2, 0.01
 MOST_CELLS, LEAST_DRAWN = 1_000_000, 300  # questions and notes are asked of a sample of rows
 MOST_ROWS = 50_000  # that are read
+MOST_CHECKED, MOST_SPARSE = 1_000_000_000, 20_000_000  # cells
 MOST_GROUPED = 20_000  # rows whose identifiers are cut into parts
 
 
@@ -46,6 +59,7 @@ def check_table(
     y: Any = None,
     *,
     schema: Schema | dict[str, Any] | None = None,
+    names: Sequence[str] | None = None,
     has_row_groups: bool = False,
     random_state: int = 0,
 ) -> Findings:
@@ -65,7 +79,10 @@ def check_table(
         The target. Without it, only what needs none is looked for.
     schema : Schema, dict or None, default=None
         What is known about the columns, see :class:`featly.Schema`.
-        No question is asked about the columns of `known_before`.
+        No question is asked about the columns of `known_before`, and those of `keep` may be
+        identifiers.
+    names : sequence of str or None, default=None
+        Names of the columns, if the table has none.
     has_row_groups : bool, default=False
         Whether groups of rows are stated, so that rows that are alike are no alarm.
     random_state : int, default=0
@@ -99,13 +116,17 @@ def check_table(
         drawn = np.sort(rng.choice(n_rows, MOST_ROWS, replace=False))
         X = take_rows(X, drawn)
     rows = read_rows(X, schema)
-    known_before = [
-        rows.names[name] if isinstance(name, int) else name for name in stated.known_before
-    ]
+    if names is not None:
+        rows = replace(rows, names=[str(name) for name in names])
+
+    def names_of(part: Sequence[str | int]) -> list[str]:
+        return [rows.names[name] if isinstance(name, int) else name for name in part]
+
     return check_rows(
         rows,
         target,
-        known_before=known_before,
+        known_before=names_of(stated.known_before),
+        keep=names_of(stated.keep),
         has_row_groups=has_row_groups,
         drawn=drawn,
         n_rows=n_rows,
@@ -113,11 +134,35 @@ def check_table(
     )
 
 
+def check_safely(X: Any, y: Any, **options: Any) -> Findings:
+    """Check a table that a method will read, too; see :func:`check_table`.
+
+    What a method refuses it says itself. A sparse or very large table is not checked, and a note
+    says so.
+    """
+    n_cells = math.prod(X.shape) if hasattr(X, "shape") else 0  # lists are not large
+    is_sparse = scipy.sparse.issparse(X)
+    if n_cells > (MOST_SPARSE if is_sparse else MOST_CHECKED):
+        return not_checked("is sparse" if is_sparse else "has very many cells")
+    try:
+        return check_table(X, y, **options)
+    except DataError:
+        return Findings()
+
+
+def not_checked(reason: str) -> Findings:
+    """Return the note that a table was not checked."""
+    text = f"The table {reason}, and is not checked for rows or columns that make results too good."
+    remedy = "featly.check_table looks at a part of it, such as some thousand rows."
+    return Findings((Finding("note", NOT_CHECKED, text, remedy),))
+
+
 def check_rows(
     rows: Rows,
     target: Target | None,
     *,
     known_before: Sequence[str] = (),
+    keep: Sequence[str] = (),
     has_row_groups: bool = False,
     drawn: IntArray | None = None,
     n_rows: int = 0,
@@ -129,7 +174,7 @@ def check_rows(
     """
     known = tuple(known_before)
     identifiers = find_identifiers(rows)
-    who = [name for name in identifiers.who if name not in known]
+    who = [name for name in identifiers.who if name not in {*known, *keep}]
     apart = set(who) | set(identifiers.many_levels)
     columns = np.array([name not in apart for name in rows.names], np.bool_)
     plain = rows.take_columns(columns)
@@ -225,7 +270,8 @@ def _about_twins(twins: Twins, has_row_groups: bool) -> list[Finding]:
     else:
         subject = f"{len(alike)} of {twins.n_rows} rows are"
     how = "equal to" if len(twins.copies) == len(twins.pairs) else "alike in nearly everything with"
-    parts = (f"{subject} {how} another row, such as ", Row(first), " and ", Row(second), ".")
+    example = Example(Row(first), " and ", Row(second))
+    parts = (f"{subject} {how} another row", example, ".")
     message, rows = Text(*parts), tuple(alike.tolist())
     if has_row_groups:
         return [Finding("note", "twins", message, rows=rows)]
@@ -271,10 +317,11 @@ def _identifier_groups(
 
 
 def _about_group(groups: IdentifierGroups) -> Finding:
-    text = (
-        f"The parts of {groups.column!r} make {groups.n_groups} groups of rows, such as "
-        f"{groups.example!r}, and rows of one group are more alike than others. If a group is one "
-        "patient, results are too good: a row is predicted by others of its patient."
+    text = Text(
+        f"The parts of {groups.column!r} make {groups.n_groups} groups of rows",
+        Example(repr(groups.example)),
+        ", and rows of one group are more alike than others. If a group is one patient, results "
+        "are too good: a row is predicted by others of its patient.",
     )
     rows = np.flatnonzero(np.bincount(groups.labels)[groups.labels] > 1)
     remedy = "Keep the rows of a group together."
@@ -290,17 +337,22 @@ def _about_identifiers(
     identifiers: Identifiers, who: Sequence[str], has_row_groups: bool
 ) -> list[Finding]:
     findings = []
-    for name in identifiers.repeated:
-        if name in who:
-            text = (
-                f"{name!r} has the name of an identifier, and its values repeat. If rows of one "
-                "individual are on both sides of a split, results are too good."
-            )
-            options = (("row_groups", name), ("known_before", name))
-            remedy = "Keep the rows of an individual together, or say that it is none."
-            if has_row_groups:
-                remedy, options = "Leave it out.", (("drop", name), ("known_before", name))
-            findings.append(Finding("alarm", REPEATED, text, remedy, options, (name,)))
+    names = tuple(name for name in identifiers.repeated if name in who)
+    if names:
+        one = len(names) == 1
+        subject = "has the name of an identifier, and its" if one else (
+            "have the names of identifiers, and their"
+        )  # fmt: skip
+        text = (
+            f"{join_names(names)} {subject} values repeat. If rows of one individual are on both "
+            "sides of a split, results are too good."
+        )
+        options: tuple[tuple[str, str], ...] = (("row_groups", names[0]),)
+        remedy = "Keep the rows of an individual together, or say that there are no individuals."
+        if has_row_groups:
+            remedy, options = "Leave it out." if one else "Leave them out.", (("drop", names[0]),)
+        options = (*options, ("known_before", ",".join(names[:3])))
+        findings.append(Finding("alarm", REPEATED, text, remedy, options, names))
     words = (
         ("numbers", "numbers the rows", "number the rows"),
         ("texts", "names the rows: at least half of its values are different",
@@ -320,10 +372,10 @@ def _about_identifiers(
             findings.append(Finding("alarm", IDENTIFIER, text, remedy, options, names))
         elif part == "dates":
             remedy = "Turn it into a number, such as days since an event, or leave it out."
-            findings.append(Finding("note", "dates", text, remedy, (("drop", names[0]),), names))
+            findings.append(Finding("note", DATES, text, remedy, (("drop", names[0]),), names))
         else:
             remedy = "Leave it out."
-            findings.append(Finding("note", "text", text, remedy, (("drop", names[0]),), names))
+            findings.append(Finding("note", TEXT, text, remedy, (("drop", names[0]),), names))
     if identifiers.many_levels:
         names = tuple(identifiers.many_levels)
         verb = "has" if len(names) == 1 else "have"

@@ -4,13 +4,41 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from featly.basics.errors import Setting, Text, Words
+from featly.basics.errors import DataError, Field, Parameter, Setting, Text, Words
 from featly.table.frames import frame_of
 
-__all__ = ["Finding", "Findings", "join_names"]
+__all__ = [
+    "DATES",
+    "IDENTIFIER",
+    "LEFT_OUT",
+    "REPEATED",
+    "TEXT",
+    "Example",
+    "Finding",
+    "Findings",
+    "all_left_out_error",
+    "join_names",
+]
+
+
+class Example(Field):
+    """Rows or values of single individuals, for words that may name some."""
+
+    def __init__(self, *parts: str | Field) -> None:
+        self.parts: tuple[str | Field, ...] = parts
+
+    def say(self, words: Words) -> str:
+        """Return ", such as ..."; nothing where individuals are not named."""
+        if not getattr(words, "names_individuals", True):
+            return ""
+        return f", such as {Text(*self.parts).say(words)}"
+
 
 Level = Literal["alarm", "question", "note"]
 LEVELS: tuple[Level, ...] = ("alarm", "question", "note")
+# kinds whose columns are left out of a ranking
+IDENTIFIER, REPEATED, TEXT, DATES = "identifier", "repeated identifier", "text", "dates"
+LEFT_OUT = (IDENTIFIER, REPEATED, TEXT, DATES)
 WITHHOLDING = ("batch", "time to the event")  # questions
 LISTS = ("known_before", "keep")  # parts of a schema
 FLAGS = {"fill": True, "drop_twins": True}
@@ -107,7 +135,7 @@ class Finding:
 def _as_setting(name: str, value: str) -> Setting:
     """Return an option with its value as Python has it."""
     if name in LISTS:
-        return Setting(name, [value], "Schema")
+        return Setting(name, value.split(","), "Schema")
     return Setting(name, FLAGS.get(name, value))
 
 
@@ -175,6 +203,36 @@ class Findings(Sequence[Finding]):
         """Return the findings of some kinds."""
         return tuple(finding for finding in self.all if finding.kind in kinds)
 
+    @property
+    def spoken(self) -> tuple[Finding, ...]:
+        """Alarms, questions, and notes on something that was done."""
+        return tuple(f for f in self.all if f.level != "note" or f.mended)
+
+    def columns_to_leave_out(self) -> list[str]:
+        """Return the columns that number or name the rows, where nothing was done about them."""
+        findings = [f for f in self.about(*LEFT_OUT) if not f.mended]
+        return [column for finding in findings for column in finding.columns]
+
+    def mend_left_out(self) -> "Findings":
+        """Return the findings, with those columns left out."""
+
+        def leave_out(finding: Finding) -> Finding:
+            if finding.kind not in LEFT_OUT:
+                return finding
+            said = "It is left out." if len(finding.columns) == 1 else "They are left out."
+            options = [option for option in finding.options if option[0] == "row_groups"]
+            return replace(
+                finding,
+                mended=f"{said} To let {'it' if len(finding.columns) == 1 else 'them'} in, say so.",
+                options=(*options, ("known_before", ",".join(finding.columns[:3]))),
+            )
+
+        return Findings(tuple(leave_out(finding) for finding in self.all))
+
+    def reopen(self) -> "Findings":
+        """Return the findings as they were before anything was done about them."""
+        return Findings(tuple(replace(finding, mended="") for finding in self.all))
+
     def mend(self, kind: str, mended: str, *, columns: Collection[str] | None = None) -> "Findings":
         """Return the findings, with what was done about those of a kind.
 
@@ -220,3 +278,12 @@ def join_names(names: Sequence[str], most: int = 3) -> str:
     """
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def all_left_out_error(source: str, columns: Sequence[str]) -> DataError:
+    """Return the error for a table all of whose columns say who a row is."""
+    return DataError(
+        f"every column of {source} numbers, names or dates the rows ({join_names(columns)}), and "
+        "is left out: there is nothing to rank. Columns that mean something can be named in ",
+        Parameter("known_before"),
+    )

@@ -78,6 +78,7 @@ LABEL_WORDS = (
 SUFFICIENT_LABELS = ("id", "identifier", "uid", "uuid")  # need no word for a person
 MAX_MEAN_REPEATS = 20  # rows per value; with more it is more likely a site or a batch
 MIN_VALUES = 3  # a "case" of two values is an outcome
+HINT = re.compile("|".join([*PERSON_WORDS, *SUFFICIENT_LABELS]), re.IGNORECASE)
 NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -94,7 +95,7 @@ class Identifiers:
     free : list of str
         Texts of several words.
     dates : list of str
-        Texts that are dates.
+        Texts that are dates, more of them than a fifth of the rows.
     many_levels : list of str
         Texts of so many levels that a fifth of the rows would not fill them.
     repeated : list of str
@@ -134,7 +135,8 @@ def find_identifiers(rows: Rows) -> Identifiers:
         present = [str(level) for level, n in zip(levels, counts, strict=True) if n]
         name = rows.names[f]
         if are_dates(present):
-            dates.append(name)
+            if n_levels > MANY_LEVELS * len(known):  # a few months are levels like others
+                dates.append(name)
         elif 2 * n_levels > len(known):
             words = sorted(len(text.split()) for text in present)
             (free if words[len(words) // 2] >= FREE_TEXT_WORDS else texts).append(name)
@@ -151,7 +153,7 @@ def _find_repeated(rows: Rows) -> list[str]:
     columns = [
         *((int(f), rows.numbers[:, j], True) for j, f in enumerate(rows.numeric)),
         *((int(f), codes, False) for f, codes in zip(rows.categorical, rows.codes, strict=True)),
-    ] if any(map(is_identifier_name, rows.names)) else []  # fmt: skip
+    ] if any(map(HINT.search, rows.names)) else []  # fmt: skip
     names = []
     for f, cells, is_number in columns:
         if not is_identifier_name(rows.names[f]):
@@ -161,8 +163,8 @@ def _find_repeated(rows: Rows) -> list[str]:
             continue
         n_values = len(np.unique(known))
         if MIN_VALUES <= n_values < len(known) <= MAX_MEAN_REPEATS * n_values:
-            names.append(rows.names[f])
-    return names
+            names.append((n_values, rows.names[f]))
+    return [name for _, name in sorted(names)]  # a patient has several samples
 
 
 def is_identifier_name(name: str) -> bool:

@@ -100,7 +100,6 @@ class Twins:
         labels: IntArray = connected_components(links, directed=False)[1].astype(np.int64)
         return None if np.bincount(labels).max() > LARGEST_GROUP else labels
 
-
     def in_larger_table(self, drawn: IntArray, n_rows: int) -> "Twins":
         """Return the same by positions in a table of which the rows were drawn."""
         return replace(

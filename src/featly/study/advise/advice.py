@@ -4,10 +4,11 @@ The facts are in :mod:`featly.study.advise.facts`, the rules in :mod:`featly.stu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from featly.basics.params import Whole
+from featly.diagnostics import Findings
 from featly.registry import METHODS, method_class
 from featly.study.advise.facts import Facts, describe_table
 from featly.study.advise.rules import (
@@ -59,6 +60,8 @@ class Advice:
         Problems of the table.
     facts : Facts
         The facts that the rules use.
+    findings : Findings
+        What :func:`featly.check_table` says about the table.
     """
 
     method: str
@@ -73,6 +76,7 @@ class Advice:
     reasons: tuple[Reason, ...]
     warnings: tuple[str, ...]
     facts: Facts
+    findings: Findings = field(default_factory=Findings)
     _schema: Schema | dict[str, Any] | None = None
     _row_groups: Any = None
     _library: str | None = None
@@ -108,7 +112,13 @@ class Advice:
         Study
             Call ``run()``.
         """
-        data = Dataset.of(X, y, schema=self._schema, row_groups=self._row_groups)
+        data = Dataset.of(
+            X,
+            y,
+            schema=self._schema,
+            row_groups=self._row_groups,
+            findings=self.findings.reopen(),
+        )
         return Study(
             self.methods(),
             data,
@@ -145,6 +155,7 @@ class Advice:
         lines += [f"judge it by {self.splits!r}, {self.learner}, sizes {self.sizes!r}"]
         lines += [f"  {reason}" for reason in self.reasons[1:]]
         lines += [f"choose the number of columns by {self.size_rule!r}"]
+        lines += [f"{finding.level}: {finding}" for finding in self.findings.spoken]
         lines += [f"look out: {text}" for text in self.warnings]
         return "\n".join(lines)
 
@@ -173,6 +184,7 @@ class Advice:
             "size_rule": self.size_rule,
             "reasons": [{"text": r.text, "source": r.source} for r in self.reasons],
             "warnings": list(self.warnings),
+            "findings": self.findings.to_dicts(),
             "facts": self.facts.document(),
         }
 
@@ -185,6 +197,7 @@ def advise(
     row_groups: Any = None,
     names: Sequence[str] | None = None,
     training_rows_only: bool = False,
+    findings: Findings | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
 ) -> Advice:
@@ -219,6 +232,8 @@ def advise(
     training_rows_only : bool, default=False
         Say True if the advice will be judged on none of these rows. Else no choice rests on more
         of the labels than the counts of classes: one that does would be judged too well.
+    findings : Findings or None, default=None
+        What :func:`featly.check_table` said about the table; None checks it.
     n_jobs : int or None, default=None
         Threads; None means all cores. The result does not depend on it.
     random_state : int, default=0
@@ -260,12 +275,13 @@ def advise(
     ['forest', 'relieff', 'univariate-test']
     """
     Whole(at_least=0).check("random_state", random_state)
-    facts, warnings = describe_table(
+    facts, warnings, findings = describe_table(
         X,
         y,
         schema=schema,
         row_groups=row_groups,
         names=names,
+        findings=findings,
         n_jobs=n_jobs,
         random_state=random_state,
     )
@@ -302,6 +318,7 @@ def advise(
         reasons=tuple(reasons),
         warnings=tuple(warnings),
         facts=facts,
+        findings=findings,
         _schema=schema,
         _row_groups=row_groups,
         _library=library_of(X),
@@ -332,11 +349,13 @@ def advise_on_training_rows(data: Dataset, seed: int, column: str | None = None)
     if data.official is not None:
         splitter = Holdout(column=column or "split")
         rows = splitter.split_at(0, None, data.y, official=data.official).train
-    return advise(
+    advice = advise(
         data.X[rows],
         data.y[rows],
         schema=data.schema,
         row_groups=None if data.row_groups is None else data.row_groups[rows],
         training_rows_only=data.official is not None,
+        findings=Findings(),  # the table has been checked
         random_state=seed,
     )
+    return replace(advice, findings=data.findings)

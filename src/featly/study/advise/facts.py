@@ -4,20 +4,19 @@ Counts are of the whole table. Measures are of at most 1,000 rows, stratified by
 columns, spread evenly, so that they cost little compared with any ranking.
 """
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from featly.basics.errors import DataError, LeakWarning, TargetName
+from featly.basics.errors import DataError, TargetName
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import ByteArray, IntArray
-from featly.diagnostics import SuspectColumns, complexity, suspect_columns
+from featly.diagnostics import Findings, SuspectColumns, complexity, suspect_columns
 from featly.diagnostics.reading import Rows, draw_stratified, read_rows
-from featly.study.dataset import Dataset, rename_columns
+from featly.study.dataset import Dataset
 from featly.table.schema import Schema
 
 __all__ = ["Facts", "describe_table"]
@@ -27,11 +26,6 @@ MOST_COLUMNS = 2000
 FEW_ROWS = 5  # of a class: with fewer it cannot be evaluated
 IMBALANCED = 3.0  # rows of the largest class for one of the smallest
 SHOWN = 3
-# words in names of columns that say where or when a row was measured
-BATCH_WORDS = (
-    "array", "batch", "centre", "center", "chip", "device", "hospital", "instrument", "lane",
-    "machine", "operator", "plate", "run", "scanner", "site", "slide",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -114,20 +108,12 @@ def describe_table(
     schema: Schema | dict[str, Any] | None,
     row_groups: Any,
     names: Sequence[str] | None,
+    findings: Findings | None,
     n_jobs: int | None,
     random_state: int,
-) -> tuple[Facts, list[str]]:
-    """Return the facts of a table, and warnings of what looks wrong with it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", LeakWarning)
-        data = Dataset.of(X, y, schema=schema, row_groups=row_groups, name="X")
-    data = data if names is None else rename_columns(data, names)
-    leaks = [w for w in caught if issubclass(w.category, LeakWarning)]
-    for warning in caught:
-        if warning not in leaks:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
+) -> tuple[Facts, list[str], Findings]:
+    """Return the facts of a table, warnings of what looks wrong with it, and its findings."""
+    data = Dataset.of(X, y, schema=schema, row_groups=row_groups, names=names, findings=findings)
     counts = np.bincount(data.codes)
     if counts.max() == 1:
         raise DataError(
@@ -136,7 +122,6 @@ def describe_table(
             "or a measurement? Give classes of several rows",
         )
     prior = () if data.schema is None else data.schema.prior
-    repeats = [str(leak.message).removeprefix("dataset 'X': ") for leak in leaks]
     rows, codes = _sample_table(
         data, draw_stratified(data.codes, MOST_ROWS, np.random.default_rng(random_state))
     )
@@ -186,11 +171,16 @@ def describe_table(
     messages = [
         *_class_warnings(facts, labels, counts),
         *_row_warnings(facts),
-        *repeats,
-        *_column_warnings(facts, rows, suspects, table_complexity.separating_columns),
+        *_column_warnings(facts, suspects),
+        *_separation_warnings(
+            facts,
+            table_complexity.separating_columns,
+            {name for finding in data.findings for name in finding.columns}
+            | {str(name) for name in Schema.of(schema).known_before},
+        ),
         *_schema_warnings(facts),
     ]
-    return facts, messages
+    return facts, messages, data.findings
 
 
 def _sample_table(data: Dataset, chosen: IntArray) -> tuple[Rows, IntArray]:
@@ -261,13 +251,9 @@ def _row_warnings(facts: Facts) -> list[str]:
     ]
 
 
-def _column_warnings(
-    facts: Facts, rows: Rows, suspects: SuspectColumns, separating: Sequence[str]
-) -> list[str]:
+def _column_warnings(facts: Facts, suspects: SuspectColumns) -> list[str]:
     messages = []
-    where = ""
-    if facts.columns_looked_at < facts.columns or facts.rows_looked_at < facts.rows:
-        where = f" (of {facts.columns_looked_at:,} columns and {facts.rows_looked_at:,} rows)"
+    where = _where(facts)
     unusable = [*suspects.empty, *suspects.constant]
     if unusable:
         subject = "columns have" if len(unusable) > 1 else "column has"
@@ -280,27 +266,28 @@ def _column_warnings(
             f"{len(suspects.redundant)} {subject} what another one says already{where}: "
             f"{_join_names(suspects.redundant)}"
         )
-    identifiers = _find_identifiers(rows)
-    if identifiers:
-        subject = "columns are" if len(identifiers) > 1 else "column is"
-        messages.append(
-            f"{len(identifiers)} {subject} different in nearly every row, like an identifier: "
-            f"{_join_names(identifiers)}; leave such columns out"
-        )
-    leaks = [name for name in separating if name not in identifiers]
-    if leaks and facts.rows >= 2 * FEW_ROWS:
-        subject = "columns tell" if len(leaks) > 1 else "column tells"
-        messages.append(
-            f"{len(leaks)} {subject} all classes apart alone{where}: {_join_names(leaks)}; was it "
-            "known before the outcome, or does it follow from it?"
-        )
-    batches = [name for name in rows.names if _is_batch_name(name)]
-    if batches and len(batches) <= rows.n_columns // 2 + 1:
-        messages.append(
-            f"{_join_names(batches)} may say where or when a row was measured: leave it out, or "
-            "keep its rows together with row groups, and ask whether it goes with the classes"
-        )
     return messages
+
+
+def _where(facts: Facts) -> str:
+    """Return the part of the table that was looked at, if it is not all of it."""
+    if facts.columns_looked_at == facts.columns and facts.rows_looked_at == facts.rows:
+        return ""
+    return f" (of {facts.columns_looked_at:,} columns and {facts.rows_looked_at:,} rows)"
+
+
+def _separation_warnings(
+    facts: Facts, separating: Sequence[str], settled: Collection[str]
+) -> list[str]:
+    """Return a warning of columns that tell all classes apart and are not spoken of elsewhere."""
+    leaks = [name for name in separating if name not in settled]
+    if not leaks or facts.rows < 2 * FEW_ROWS:
+        return []
+    subject = "columns tell" if len(leaks) > 1 else "column tells"
+    return [
+        f"{len(leaks)} {subject} all classes apart alone{_where(facts)}: {_join_names(leaks)}; was "
+        "it known before the outcome, or does it follow from it?"
+    ]
 
 
 def _schema_warnings(facts: Facts) -> list[str]:
@@ -313,23 +300,6 @@ def _schema_warnings(facts: Facts) -> list[str]:
     if facts.column_groups:
         messages.append("only the wrapper uses column groups: columns are ranked one by one")
     return messages
-
-
-def _find_identifiers(rows: Rows) -> list[str]:
-    """Return the columns whose levels hardly repeat, or whose whole numbers count the rows."""
-    is_identifier = ~rows.has_repeats
-    for j, column in enumerate(rows.numeric):
-        values = rows.numbers[:, j]
-        values = values[~np.isnan(values)]
-        if len(values) > 2 * FEW_ROWS and (values == np.floor(values)).all():
-            ordered = np.sort(values)
-            is_identifier[column] = bool((np.diff(ordered) == 1).all())
-    return [name for name, is_listed in zip(rows.names, is_identifier, strict=True) if is_listed]
-
-
-def _is_batch_name(name: str) -> bool:
-    words = "".join(c if c.isalpha() else " " for c in name.lower()).split()
-    return any(word in BATCH_WORDS for word in words) and len(words) <= 2
 
 
 def _join_names(names: Sequence[str]) -> str:
