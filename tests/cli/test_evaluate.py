@@ -194,7 +194,8 @@ def test_groups_of_rows_and_an_official_split(featly, frame, tmp_path):
     visits.write_csv(path)
     code, _, err = featly("evaluate", path, "-t", "ill", *FEW, "--drop", "part")
     assert code == 0
-    assert "column 'patient' looks like an identifier that repeats" in err
+    assert "alarm: 'patient' has the name of an identifier, and its values repeat" in err
+    assert "(--row-groups patient or --known-before patient)" in err
     code, _, err = featly("evaluate", path, "-t", "ill", *FEW, "--drop", "part", "--row-groups",
                           "patient")  # fmt: skip
     assert code == 0

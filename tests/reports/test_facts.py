@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectKBest
 
 import featly
 from featly import DataError, LeakWarning, ParameterError, Schema, SchemaWarning
+from featly.diagnostics import Findings
 from featly.plots.table_columns import read_columns
 from featly.reports import answers as page_answers
 from featly.reports import signature, text
@@ -232,7 +233,10 @@ def test_pandas_and_pyarrow():
     frame = pandas.DataFrame(X, columns=list("abcdef")).assign(
         stage=pandas.Categorical(np.array(["I", "II"])[y], ordered=True), ill=y
     )
-    report = quick_report(frame, "ill", methods=["univariate-test"], splits=3, sizes=[2], rule=2)
+    report = quick_report(
+        frame, "ill", methods=["univariate-test"], splits=3, sizes=[2], rule=2,
+        schema={"known_before": ["stage"]},
+    )  # fmt: skip
     assert set(report.signature) == {"a", "stage"}
     stage = next(row for row in report.facts["features"] if row["name"] == "stage")
     assert [cell["level"] for cell in stage["classes"][0]["levels"]] == ["I", "II"]
@@ -401,7 +405,9 @@ def test_an_official_split_judges_and_its_test_rows_have_no_say_in_the_advice(wo
     assert report.facts["protocol"]["splitter"] == "Holdout"
     assert (report.facts["protocol"]["n_train"], report.facts["protocol"]["n_test"]) == (40, 20)
     assert "Holdout(column='part')" in report.facts["python"]
-    assert report.facts["method"]["name"] == featly.advise(X[:40], y[:40]).method
+    assert report.facts["method"]["name"] == (
+        featly.advise(X[:40], y[:40], findings=Findings()).method
+    )
     assert "part" not in report.signature
     with pytest.raises(ParameterError, match="official goes with a Holdout"):
         quick_report(frame, y, official="part", splits=5)
@@ -614,6 +620,8 @@ def test_parameters_are_checked_before_the_work(monkeypatch):
 
 def test_a_method_that_always_fails_is_an_error():
     X, y = make_table()
-    frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(pl.Series("g", ["u", "v"] * 20))
+    frame = pl.DataFrame(X, schema=list("abcdef")).with_columns(
+        pl.Series("g", ["u", "v", "v"] * 13 + ["u"])
+    )
     with pytest.raises(DataError, match=r"f-test failed on every split: .*categorical"):
         quick_report(frame, y, methods=["f-test"], splits=3)

@@ -42,7 +42,7 @@ def test_no_single_row_can_be_read_off(table, individuals, tmp_path):
     X, y = table
     report = featly.report(
         X, y, methods=["univariate-test", "jmi"], splits=4, sizes=[3], rule=3,
-        individuals=individuals,
+        individuals=individuals, schema={"known_before": ["rare"]},
     )  # fmt: skip
     page = report.html()
     svg = "".join(figure.svg.decode() for figure in report.figures)

@@ -26,15 +26,17 @@ def answers(facts: dict[str, Any]) -> list[dict[str, str]]:
     if comparison is not None:
         entries.append(comparison)
     if any(finding["withholds"] for finding in facts["findings"]):
-        entries = [_withhold(entry) for entry in entries]
+        sentence = "" if headline["test"] is None else headline["test"]["sentence"]
+        entries = [_withhold(entry, sentence) for entry in entries]
     return entries
 
 
-def _withhold(entry: dict[str, str]) -> dict[str, str]:
-    """Return an answer that waits, if it is good news."""
+def _withhold(entry: dict[str, str], sentence: str) -> dict[str, str]:
+    """Return an answer that waits, if it is good news; without the sentence of the test."""
     if entry["level"] != "good" and not entry["answer"].startswith("Yes"):
         return entry
-    text = f"What is said about the table above has to be settled first. {entry['text']}"
+    text = entry["text"].replace(sentence, "").strip() if sentence else entry["text"]
+    text = f"What is said about the table above has to be settled first. {text}"
     return entry | {"answer": "Not to be believed yet", "level": "poor", "text": text}
 
 

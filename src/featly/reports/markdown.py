@@ -57,8 +57,10 @@ def _finding(finding: dict[str, Any]) -> str:
     level = "Done" if finding["mended"] else finding["level"].capitalize()
     options = ""
     if finding["command"]:
-        options = f" In a shell {_code(finding['command'])}"
-        options += f", in Python {_code(finding['python'])}." if finding["python"] else "."
+        options = f" In a shell {' or '.join(map(_code, finding['command']))}"
+        if finding["python"]:
+            options += f", in Python {' or '.join(map(_code, finding['python']))}"
+        options += "."
     return f"> **{level}.** {escape(finding['text'])}{options}"
 
 

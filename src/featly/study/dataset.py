@@ -188,6 +188,8 @@ class Dataset:
                 f"{suggest(methods_that(target=kind))}",
             )
         codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
+        if names is not None:
+            _check_names(names, X.shape[1] if hasattr(X, "shape") else len(X[0]))
         if findings is None:
             findings = check_safely(
                 X,
@@ -201,7 +203,7 @@ class Dataset:
             is_checked_here = False
         X, columns = _normal_form(X, Schema.of(schema))
         if names is not None:
-            columns = _rename(columns, names)
+            columns = replace(columns, names=[str(name) for name in names])
         positions = None
         if roles is None:
             X, columns, positions, findings = _leave_out(X, columns, findings, name)
@@ -339,14 +341,12 @@ def _is_auto(X: Any, row_groups: Any) -> bool:
     return not is_frame(X) or AUTO not in open_table(X).names
 
 
-def _rename(columns: Columns, names: Sequence[str]) -> Columns:
-    """Return the columns of a table that has no names of its own by these names."""
+def _check_names(names: Sequence[str], n_columns: int) -> None:
+    """Raise ParameterError unless there is a name for every column."""
     if isinstance(names, str):
         raise ParameterError(Setting("names", names), ": give a list with a name for each column")
-    n_columns = len(columns.kinds)
     if len(names) != n_columns:
         raise ParameterError(Parameter("names"), f": give {n_columns} of them, one for each column")
-    return replace(columns, names=[str(name) for name in names])
 
 
 def _leave_out(

@@ -146,7 +146,7 @@ def check_safely(X: Any, y: Any, **options: Any) -> Findings:
         return not_checked("is sparse" if is_sparse else "has very many cells")
     try:
         return check_table(X, y, **options)
-    except DataError:
+    except ValueError:  # of ours, or of scikit-learn
         return Findings()
 
 
@@ -444,7 +444,7 @@ def _about_copies(
             )
             findings.append(
                 Finding("alarm", "copy of the class", text, "Leave it out.",
-                        (("drop", name),), (name,))
+                        (("drop", name), ("known_before", name)), (name,))
             )  # fmt: skip
     return findings
 

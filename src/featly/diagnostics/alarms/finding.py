@@ -111,12 +111,12 @@ class Finding:
         """
         words = Words() if words is None else words
         message = self.message.say(words) if isinstance(self.message, Text) else self.message
-        options = self.say_options(words, known)
+        options = " or ".join(self.say_options(words, known))
         end = self.mended or self.remedy
         return f"{message} {end}{f' ({options})' if options else ''}".strip()
 
-    def say_options(self, words: Words, known: Collection[str] | None = None) -> str:
-        """Return the options, with "or" between them; "" if there are none."""
+    def say_options(self, words: Words, known: Collection[str] | None = None) -> list[str]:
+        """Return the options in the words of who speaks."""
         is_python = type(words) is Words
         said = []
         for name, value in self.options:
@@ -126,7 +126,7 @@ class Finding:
                 said.append(words.parameter(name, ""))
             else:
                 said.append(words.setting(_as_setting(name, value)))
-        return " or ".join(said)
+        return said
 
     def __str__(self) -> str:
         return self.describe()
