@@ -102,6 +102,7 @@ class _Selector(SelectorMixin, BaseEstimator):
     _uses: ClassVar[tuple[str, ...]] = ("keep",)
     _most_prior: ClassVar[float] = 1e12  # beyond it the prior alone decides; `keep` says it better
     _missing: ClassVar[bool] = False
+    _reads_missing: ClassVar[bool] = False  # whether what is missing may say something by itself
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion

@@ -148,6 +148,27 @@ def test_who_wants_a_row_number_gets_it(twins, featly, answer):
     assert "'entry'" not in err
 
 
+@pytest.mark.parametrize("method", ["mkl-rfe", "jmi", "f-test"])
+def test_columns_chosen_for_their_missing_values(tmp_path, featly, method):
+    rng = np.random.default_rng(5)
+    ill = np.arange(120) % 2
+    X = rng.normal(size=(120, 6))
+    X[rng.random(120) < np.where(ill == 1, 0.65, 0.15), 0] = np.nan
+    frame = pl.DataFrame(X, schema=[f"g{j}" for j in range(6)])
+    path = write(tmp_path / "gaps.csv", **frame.to_dict(), ill=ill)
+    arguments = ("select", path, "-t", "ill", "-m", method, "-k", "1", "-o", tmp_path / "s.csv")
+    err = featly(*arguments)[2]
+    said = "note: 'g0' is chosen at least partly for its missing values: absent in" in err
+    assert said == (method != "f-test")
+    assert "alarm: 'g0' is missing in" in err
+    assert "(--ignore-missing or --known-before g0)" in err
+    err = featly(*arguments, "--ignore-missing")[2]
+    assert "alarm" not in err
+    assert "is chosen" not in err
+    assert "missing values filled in 1 column" in err
+    assert "give one" in featly(*arguments, "--ignore-missing", "--fill")[2]
+
+
 # ---- bad input -----------------------------------------------------------------------------------
 def write(path, **columns):
     pl.DataFrame(columns).write_csv(path)

@@ -423,6 +423,41 @@ def test_what_is_left_out_is_on_the_page_and_warned_of_once():
     assert [f["columns"] for f in report.facts["findings"]] == [["patient_id"]]
 
 
+@pytest.fixture(scope="module")
+def gaps():
+    """Noise that is missing in one class more often, a column missing at random, a marker."""
+    rng = np.random.default_rng(5)
+    y = np.arange(120) % 2
+    X = rng.normal(size=(120, 8))
+    X[:, 1] += 2.0 * y
+    X[rng.random(120) < np.where(y == 1, 0.65, 0.15), 0] = np.nan
+    X[rng.random(120) < 0.3, 1] = np.nan
+    return X, np.array(["died", "lived"])[y]
+
+
+def test_a_column_that_is_chosen_for_its_missing_values_says_so(gaps):
+    X, y = gaps
+    options = {"methods": ["symmetric-uncertainty"], "splits": 2, "sizes": [2], "rule": 2}
+    with pytest.warns(LeakWarning, match="'x0' is missing in"):
+        report = quick_report(X, y, **options)
+    by_name = {row["name"]: row["missing"] for row in report.facts["features"] if row["selected"]}
+    assert set(by_name) == {"x0", "x1"}
+    assert by_name["x0"]["share_of_rank"] == pytest.approx(1, abs=0.2)
+    assert by_name["x0"]["share_without_refit"] > 0.6
+    assert by_name["x0"]["text"].startswith("chosen at least partly for its missing values: absent")
+    assert "of 'lived'" in by_name["x0"]["text"]
+    assert by_name["x1"]["text"] == ""
+    assert by_name["x1"]["p_value"] > 0.05
+    assert "Chosen at least partly for its missing values" in report.html()
+    assert "chosen at least partly for its missing values" in report.markdown()
+    assert not any(answer["answer"].startswith("Yes") for answer in report.facts["answers"])
+    with pytest.warns(LeakWarning):  # the table is what it is
+        by_values = quick_report(X, y, fill="draw", **options)
+    assert by_values.facts["findings"][0]["mended"]
+    assert not any(row.get("missing", {}).get("text") for row in by_values.facts["features"])
+    assert "drawn from the training rows" in by_values.markdown()
+
+
 # ---- words ---------------------------------------------------------------------------------------
 YES = {"answer": "yes", "by": "shuffles", "sentence": "Shuffles say so."}
 

@@ -33,7 +33,7 @@ SHARED = (
 )  # fmt: skip
 
 
-@make_command(about_columns, without=("fill",))
+@make_command(about_columns, without=("fill", "ignore_missing"))
 def advise(
     file: File,
     target: Target = None,

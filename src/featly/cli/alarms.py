@@ -17,15 +17,26 @@ from featly.diagnostics.alarms import (
     not_checked,
     twin_groups,
 )
+from featly.diagnostics.alarms.missing import describe_missing
+from featly.diagnostics.reading import read_rows
 from featly.table.frames import is_frame, take_columns, take_rows
+from featly.table.schema import Schema
 
 if TYPE_CHECKING:
     from featly.cli.load import LoadedData
 
-__all__ = ["check_data", "document_findings", "prepare_rows", "say_alarms", "settle_row_groups"]
+__all__ = [
+    "check_data",
+    "chosen_for_missing",
+    "document_findings",
+    "prepare_rows",
+    "say_alarms",
+    "settle_row_groups",
+]
 
 STYLES = {"alarm": "bold red", "question": "yellow", "note": "dim"}
 AUTO = "auto"  # as --row-groups
+PARTLY = 0.5  # of what a column says is said by its missing values
 NO_FEATURES = ("row_groups", "split_column")  # options that name a column
 
 
@@ -44,6 +55,8 @@ def check_data(data: "LoadedData", options: Mapping[str, Any], *, leave_out: boo
         Whether such columns are taken out.
     """
     data.findings = _check(data, options)
+    if options.get("fill") or options.get("ignore_missing"):
+        data.findings = data.findings.mend("missing values", "They are filled.")
     if leave_out:
         _leave_out(data)
     say_alarms(data.findings, options, notes=not leave_out)
@@ -119,6 +132,27 @@ def _twin_groups(data: "LoadedData") -> Any:
             "stays on disk"
         )
     return twin_groups(data.X, schema=data.schema)
+
+
+def chosen_for_missing(data: "LoadedData", ranker: Any, positions: Sequence[int]) -> list[str]:
+    """Return a sentence on every chosen column whose missing values say more than its values.
+
+    Only methods that read what is missing choose a column for it.
+    """
+    is_plain = is_frame(data.X) or isinstance(data.X, np.ndarray)
+    if not is_plain or not data.classes or not getattr(ranker, "_reads_missing", False):
+        return []
+    X = take_columns(data.X, positions) if is_frame(data.X) else data.X[:, list(positions)]
+    names = [str(data.names[position]) for position in positions]
+    kinds = Schema(categorical=[n for n in data.schema.categorical if n in names])
+    labels, codes = np.unique(data.y, return_inverse=True)
+    columns = describe_missing(read_rows(X, kinds), codes, len(labels))
+    texts = [str(label) for label in labels]
+    return [
+        f"{name!r} is {column.sentence(texts)} (--ignore-missing goes by values alone)"
+        for name, column in zip(names, columns, strict=True)
+        if column.n_missing and column.is_related and column.share >= PARTLY
+    ]
 
 
 def document_findings(data: "LoadedData", options: Mapping[str, Any]) -> list[dict[str, Any]]:

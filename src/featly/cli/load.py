@@ -58,6 +58,7 @@ class Request:
     missing: Sequence[str] = ()
     n_features: int | None = None
     fill: bool = False
+    ignore_missing: bool = False
     target_file: str | None = None
     dataset: str | None = None
     layer: str | None = None
@@ -268,7 +269,7 @@ def load(
     try:
         if need_target and table.y is None:
             raise _no_target_error(table)
-        return _prepare(table, drop, parts, transfer, fill=request.fill)
+        return _prepare(table, drop, parts, transfer, fill_rule=_fill_rule(request))
     except BaseException:
         table.close()
         raise
@@ -292,7 +293,11 @@ def _load_stored(
         )
     file = request.file
     kind = format_of_name(file)
-    unused: dict[str, Any] = {"--fill": request.fill, "--n-features": request.n_features}
+    unused: dict[str, Any] = {
+        "--fill": request.fill,
+        "--ignore-missing": request.ignore_missing,
+        "--n-features": request.n_features,
+    }
     if request.format is not None and (request.format != kind or is_always_stored(file)):
         unused["--format"] = request.format
     if kind is None or "without" not in FORMATS[kind].store_options:
@@ -317,7 +322,7 @@ def _load_stored(
     try:
         if need_target and table.y is None:
             raise no_target_error(table)
-        return _prepare(table, [], parts, transfer, fill=False)
+        return _prepare(table, [], parts, transfer, fill_rule="")
     except BaseException:
         table.close()
         raise
@@ -329,7 +334,7 @@ def _prepare(
     parts: dict[str, Any],
     transfer: "_Transfer | None",
     *,
-    fill: bool,
+    fill_rule: str,
 ) -> LoadedData:
     """Return the table without dropped columns and rows without a target, and its schema."""
     X, y, names, notes = table.X, table.y, table.names, list(table.notes)
@@ -363,16 +368,23 @@ def _prepare(
     # by position if the table itself has no names, or so many that a list of them takes long
     by_position = scipy.sparse.issparse(X) or isinstance(X, StoredTable)
     schema = _build_schema(parts, names, table, by_position=by_position)
-    if fill and not scipy.sparse.issparse(X):
+    if fill_rule and not scipy.sparse.issparse(X):
         from featly.preprocessing import fill_missing
 
-        X, filled = fill_missing(X)
+        X, filled = fill_missing(X, fill_rule)
         if filled:
             examples = ", ".join(repr(names[j]) for j in filled[:3])
             ellipsis = ", ..." if len(filled) > 3 else ""
             noun = "column" if len(filled) == 1 else "columns"
             notes.append(f"missing values filled in {len(filled)} {noun} ({examples}{ellipsis})")
     return LoadedData(table, X, y, names, schema, notes, rows)
+
+
+def _fill_rule(request: Request) -> str:
+    """Return the rule by which missing values are filled; "" if they are not."""
+    if request.ignore_missing and request.fill:
+        raise ParameterError("--fill and --ignore-missing both fill missing values: give one")
+    return "draw" if request.ignore_missing else "median" if request.fill else ""
 
 
 def _drop_from_schema(

@@ -313,7 +313,12 @@ def select(
     featly select tumours.csv --target outcome --count 20 --output small.csv
     """
     options = {**locals(), **shared}
-    from featly.cli.alarms import check_data, document_findings, prepare_rows
+    from featly.cli.alarms import (
+        check_data,
+        chosen_for_missing,
+        document_findings,
+        prepare_rows,
+    )
     from featly.cli.changes import compare_without_prior
     from featly.cli.load import load_data
     from featly.cli.method import check_method_options, fit_method
@@ -343,6 +348,8 @@ def select(
         if ranking is not None:  # of the selected columns a warning has spoken
             _report_filler(outcome, options)
         positions = outcome.positions.tolist()
+        for line in [] if quiet else chosen_for_missing(data, ranker, positions):
+            say(f"note: {line}", "yellow")
         document = _make_document(data, name, ranker) | {"with_evidence": outcome.n_with_evidence}
         change = compare_without_prior(
             data, name, ranker, options, len(positions), seconds, files=[ranking]
@@ -428,7 +435,7 @@ def _parse_count(count: str | None) -> int | float | str | None:
 
 
 @app.command()
-@make_command(about_columns, without=("fill",))
+@make_command(about_columns, without=("fill", "ignore_missing"))
 def describe(
     file: File,
     target: Target = None,

@@ -206,6 +206,12 @@ Fill = Annotated[
     typer.Option("--fill", help="Fill missing values before ranking: medians, and a level "
                  "'missing'.", rich_help_panel=_COLUMNS),
 ]  # fmt: skip
+IgnoreMissing = Annotated[
+    bool,
+    typer.Option("--ignore-missing", rich_help_panel=_COLUMNS,
+                 help="Rank by values alone: missing cells get values drawn from the same column, "
+                 "so that nothing is learnt from what is missing."),
+]  # fmt: skip
 Missing = Annotated[
     list[str] | None,
     typer.Option(help="Further cells that mean a missing value, such as -9.", metavar="CELLS",
@@ -251,6 +257,7 @@ def about_columns(
     trade_off: TradeOff = None,
     schema: SchemaFile = None,
     fill: Fill = False,
+    ignore_missing: IgnoreMissing = False,
     missing: Missing = None,
     format: Format = None,
     separator: Separator = None,

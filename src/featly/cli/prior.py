@@ -85,7 +85,7 @@ def prior_changes(
     _check_options(options)
     check_output(output)
     # missing values are filled split by split, from the training rows
-    with load_data(options | {"fill": False}) as data:
+    with load_data(options | {"fill": False, "ignore_missing": False}) as data:
         data.require_classes("'featly prior'")
         report, name = _report_prior(data, options)
         document = _make_document(data, name, report, options)
@@ -141,6 +141,7 @@ def _report_prior(data: "LoadedData", options: Mapping[str, Any]) -> tuple["Prio
     from featly.basics.errors import ParameterError
     from featly.cli.method import choose_method, method_name
     from featly.cli.printing import is_error_terminal, say
+    from featly.cli.studies import requested_fill
     from featly.cli.words import in_words_of_the_file
     from featly.study import prior_report
 
@@ -149,12 +150,12 @@ def _report_prior(data: "LoadedData", options: Mapping[str, Any]) -> tuple["Prio
             "there is no prior: say --prior FILE with lines such as 'TP53,10', or --prior-from "
             "RANKING"
         )
-    loud, fill = not options["quiet"], bool(options["fill"])
+    loud, fill = not options["quiet"], requested_fill(options)
     data.check_column(options["row_groups"], "--row-groups")
     if options["method"] is not None:
         name = method_name(options["method"])
     else:
-        name = choose_method(data, fill=fill)
+        name = choose_method(data, fill=bool(fill))
         if loud:
             say(f"method: {name} (--method chooses another)", "dim")
     with in_words_of_the_file(data):

@@ -34,7 +34,7 @@ MEASURES = ("pearson", "spearman", "information")
 # options about columns that make no difference to a comparison of two columns
 UNUSED = (
     "target_kind", "keep", "known_before", "prior", "prior_from", "prior_top", "prior_weight",
-    "costs", "trade_off", "fill",
+    "costs", "trade_off", "fill", "ignore_missing",
 )  # fmt: skip
 
 

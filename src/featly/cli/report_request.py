@@ -15,6 +15,7 @@ from featly.cli.studies import (
     parse_methods,
     parse_rule,
     parse_sizes,
+    requested_fill,
 )
 from featly.cli.words import in_words_of_the_file
 from featly.registry import METHODS
@@ -53,7 +54,8 @@ def make_report(
 ) -> Report:
     """Read the table, make the report, and add the file and the command to its facts."""
     # missing values are filled split by split, from the training rows
-    with load(Request.from_options({**options, "fill": False}), verbose=verbose) as data:
+    request = Request.from_options({**options, "fill": False, "ignore_missing": False})
+    with load(request, verbose=verbose) as data:
         rows, columns = data.X.shape
         shape = f"{data.table.source}: {amount(rows, 'row')}, {amount(columns, 'column')}"
         print_note("; ".join([shape, *data.notes]))
@@ -79,7 +81,7 @@ def make_report(
                 learner=options["learner"],
                 metric=options["metric"],
                 rule=None if options["rule"] is None else parse_rule(options["rule"]),
-                fill=True if options["fill"] else None,
+                fill=requested_fill(options) or None,
                 resample=make_sampler(options["resample"]),
                 null=options["null"],
                 thorough=options["thorough"],
@@ -114,7 +116,8 @@ def _read_methods(
         return advice
     names = parse_methods(options["methods"])
     # if the first method needs missing values filled, they are filled for all methods
-    list_obstacles = find_obstacles(data, fill=options["fill"] or not METHODS[names[0]].missing)
+    fill = bool(requested_fill(options)) or not METHODS[names[0]].missing
+    list_obstacles = find_obstacles(data, fill=fill)
     for name in names:
         obstacles = [] if name == "none" else list_obstacles(name)
         if obstacles:

@@ -32,6 +32,7 @@ __all__ = [
     "parse_sizes",
     "plan_lines",
     "plan_study",
+    "requested_fill",
     "show_results",
 ]
 
@@ -73,9 +74,9 @@ def plan_study(
     Return it with the advice that its methods come from, and what is odd about the table.
     """
     splits = make_splitter(options)
-    advice, fill = None, bool(options["fill"])
+    advice, fill = None, requested_fill(options)
     # missing values are filled split by split, from the training rows
-    with load(Request.from_options({**options, "fill": False})) as loaded:
+    with load(Request.from_options({**options, "fill": False, "ignore_missing": False})) as loaded:
         loaded.require_classes("'featly evaluate'")
         loaded.check_column(options["split_column"], "--split-column")
         prepare_rows(loaded, options)
@@ -99,7 +100,7 @@ def plan_study(
             methods, fill = advice.methods(), fill or advice.fill
         else:
             names = (
-                _default_methods(loaded, fill=fill)
+                _default_methods(loaded, fill=bool(fill))
                 if options["methods"] is None
                 else parse_methods(options["methods"])
             )
@@ -123,6 +124,13 @@ def plan_study(
         title=data.name,
     )
     return study, advice, findings
+
+
+def requested_fill(options: Mapping[str, Any]) -> bool | str:
+    """Return the `fill` of a study that the options ask for."""
+    if options["fill"] and options["ignore_missing"]:
+        raise ParameterError("--fill and --ignore-missing both fill missing values: give one")
+    return "draw" if options["ignore_missing"] else bool(options["fill"])
 
 
 def _check_known(metric: str | None) -> None:

@@ -167,6 +167,7 @@ class MKLRFE(Verbose, OnDevice, Multiclass, ClassWeighted, Scheduled, Weighted, 
     _most_prior = MOST_PRIOR
     _uses = ("keep", "prior")
     _missing = True
+    _reads_missing = True
     _many_classes = False
     _rough: ClassVar[dict[str, float]] = {"tolerance": 1e-2}
 

@@ -228,6 +228,10 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
         return self.kernel == "clinical"
 
     @property
+    def _reads_missing(self) -> bool:  # type: ignore[override]
+        return self._missing
+
+    @property
     def _uses(self) -> tuple[str, ...]:  # type: ignore[override]
         additive = self.kernel != "rbf" and self.criterion == "margin"
         return ("keep", "prior") if additive else ("keep",)

@@ -193,6 +193,7 @@ class ForestRanker(Verbose, Seeded, Weighted, Ranker):
 
     _kinds = ("continuous", "ordinal", "categorical")
     _missing = True
+    _reads_missing = True
     # for scikit-learn, as for its own forests: a weight is a chance to be drawn
     _expected_failed_checks: ClassVar[dict[str, str]] = {
         f"check_sample_weight_equivalence_on_{form}_data": "rows are drawn at random by weight"

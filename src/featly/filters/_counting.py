@@ -76,6 +76,10 @@ class _Counting:
     _missing = True
     _targets: ClassVar[tuple[str, ...]] = ("classes", "numbers", "survival")
 
+    @property
+    def _reads_missing(self) -> bool:
+        return getattr(self, "missing", "level") == "level"
+
     def _takes_integers(self) -> bool:
         return True
 

@@ -1,4 +1,9 @@
-"""Missing values filled with medians or a level, for methods that need complete columns."""
+"""Missing values filled with medians or a level, or with values drawn from the same column.
+
+Medians are for methods that need complete columns. Drawn values are for methods that use what is
+missing: they have the distribution of the known values, in every class the same, so that a column
+says no more than its values do.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
@@ -8,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from featly.basics.errors import DataError
 from featly.basics.estimators import BaseEstimator, TransformerMixin
-from featly.basics.params import ListOf, Parameters, check_parameters
+from featly.basics.params import ListOf, OneOf, Parameters, Whole, check_parameters
 from featly.table.frames import is_frame, library_of
 
 __all__ = ["Filler", "fill_missing"]
@@ -26,6 +31,12 @@ class Filler(Parameters, TransformerMixin, BaseEstimator):
     ----------
     columns : sequence of int or None, default=None
         Positions of the columns to fill, if it is known which have missing values; None is all.
+    rule : {"median", "draw"}, default="median"
+        "draw" takes values of the same column instead, spread over its quantiles and dealt at
+        random, so that nothing can be learnt from what is missing.
+    random_state : int, default=0
+        Seed of the random numbers.
+        They deal the drawn values.
 
     Attributes
     ----------
@@ -42,6 +53,8 @@ class Filler(Parameters, TransformerMixin, BaseEstimator):
     """
 
     columns: Annotated[Sequence[int] | None, ListOf("positions of columns")] = None
+    rule: Annotated[str, OneOf("median", "draw")] = "median"
+    random_state: Annotated[int, Whole(at_least=0)] = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the medians.
@@ -59,7 +72,10 @@ class Filler(Parameters, TransformerMixin, BaseEstimator):
         _check_library(X)
         self.n_features_in_: int = X.shape[1]
         self.medians_: dict[Any, Any] = {}
+        self._known: dict[int, Any] = {}  # sorted values of every column
         for position in self._positions():
+            if self.rule == "draw":
+                self._known[position] = _known_values(X, position)
             median = _median(X, position)
             if median is not None:
                 self.medians_[position] = median
@@ -93,8 +109,17 @@ class Filler(Parameters, TransformerMixin, BaseEstimator):
         filled = X.copy()
         for column in incomplete.tolist():
             values = filled[:, column]
-            values[np.isnan(values)] = self.medians_[column]
+            is_missing = np.isnan(values)
+            values[is_missing] = self._values_for(column, int(is_missing.sum()))
         return filled, incomplete.tolist()
+
+    def _values_for(self, column: int, count: int) -> Any:
+        """Return the values of some missing cells of a column."""
+        known = self._known.get(column, ())
+        if not len(known):
+            return self.medians_.get(column, LEVEL)
+        quantiles = ((np.arange(count) + 0.5) / max(count, 1) * len(known)).astype(np.int64)
+        return known[np.random.default_rng([self.random_state, column]).permutation(quantiles)]
 
     def _fill_frame(self, frame: Any) -> tuple[Any, list[int]]:
         import polars as pl
@@ -104,7 +129,19 @@ class Filler(Parameters, TransformerMixin, BaseEstimator):
         for position in self._positions():
             column = series[position]
             name, column = column.name, column.alias("column")  # '*' and '^a$' are patterns
-            if position in self.medians_:
+            if len(self._known.get(position, ())):
+                is_missing = column.is_null()
+                if column.dtype.is_float():
+                    is_missing = is_missing | column.is_nan().fill_null(False)
+                rows = np.flatnonzero(is_missing.to_numpy())
+                if not len(rows):
+                    continue
+                is_number = position in self.medians_
+                values = column.cast(pl.Float64 if is_number else pl.String).to_numpy().copy()
+                values[rows] = self._values_for(position, len(rows))
+                dtype = pl.Float64 if is_number else column.dtype
+                series[position] = pl.Series(name, values.tolist(), dtype=dtype)
+            elif position in self.medians_:
                 values = column.cast(pl.Float64)
                 if not (values.is_null() | values.is_nan()).any():
                     continue
@@ -118,7 +155,7 @@ class Filler(Parameters, TransformerMixin, BaseEstimator):
         return (pl.DataFrame(series) if columns else frame), columns
 
 
-def fill_missing(X: Any) -> tuple[Any, list[int]]:
+def fill_missing(X: Any, rule: str = "median") -> tuple[Any, list[int]]:
     """Fill missing values: numbers with their median, text with the level ``"missing"``.
 
     It uses all rows. In an evaluation, fit a :class:`Filler` to the training rows instead.
@@ -126,6 +163,8 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
     Parameters
     ----------
     X : polars frame or array
+    rule : {"median", "draw"}, default="median"
+        As of :class:`Filler`.
 
     Returns
     -------
@@ -145,7 +184,7 @@ def fill_missing(X: Any) -> tuple[Any, list[int]]:
     """
     if not is_frame(X):
         X = np.asarray(X)
-    return Filler(columns=_columns_with_missing(X)).fit(X)._fill(X)
+    return Filler(columns=_columns_with_missing(X), rule=rule).fit(X)._fill(X)
 
 
 def _check_library(X: Any) -> None:
@@ -168,6 +207,19 @@ def _columns_with_missing(X: Any) -> list[int]:
         if column.null_count()
         or (column.dtype.is_float() and column.alias("column").is_nan().any())
     ]
+
+
+def _known_values(X: Any, position: int) -> Any:
+    """Return the values of a column, sorted."""
+    if not is_frame(X):
+        values = X[:, position]
+        return np.sort(values[~np.isnan(values)])
+    import polars as pl
+
+    column = X.to_series(position).alias("column")
+    if column.dtype.is_numeric():
+        return column.cast(pl.Float64).fill_nan(None).drop_nulls().sort().to_numpy()
+    return np.array(sorted(column.cast(pl.String).drop_nulls().to_list()), dtype=object)
 
 
 def _median(X: Any, position: int) -> float | None:

@@ -56,7 +56,7 @@ def report(
     learner: str | None = None,
     metric: str = "bcr",
     rule: str | int | None = None,
-    fill: bool | None = None,
+    fill: bool | str | None = None,
     resample: Any = None,
     null: int | None = None,
     thorough: bool = False,
@@ -113,9 +113,10 @@ def report(
     thorough : bool, default=False
         Whether the folds are drawn five times instead of once, and advised alternatives compared,
         too: narrower intervals that depend less on the seed, in five times the time.
-    fill : bool or None, default=None
+    fill : bool, "draw" or None, default=None
         Whether missing values are filled, from the training rows alone; None fills them if the
-        first method does not take them.
+        first method does not take them. "draw" takes values of the same column, so that nothing is
+        learnt from what is missing.
     row_groups, official : sequence or str, optional
         As in :meth:`featly.study.Dataset.of`. An official split is used for the evaluation.
     individuals : bool, default=True
@@ -343,7 +344,7 @@ class _Plan:
     methods: dict[str, Any]
     aside: dict[str, Any]
     splits: Any
-    fill: bool
+    fill: bool | str
     advice: Advice | None
 
 
@@ -351,7 +352,7 @@ def _make_plan(
     data: Dataset,
     methods: Any,
     splits: Any,
-    fill: bool | None,
+    fill: bool | str | None,
     column: str | None,
     random_state: int,
     thorough: bool,

@@ -98,11 +98,17 @@ def _signature(facts: dict[str, Any]) -> str:
         ]
         rows.append(
             (row["rank"], _mark_filler(row), row["kind"], f"{row['frequency']:.0%}",
-             _format_p(row["q_value"]), row.get("words", ""), ", ".join(alternatives))
+             _format_p(row["q_value"]), _words(row), ", ".join(alternatives))
         )  # fmt: skip
     head = ("rank", "column", "kind", "chosen in splits", "q alone", "how the classes differ",
             "says much the same")  # fmt: skip
     return _table(head, rows)
+
+
+def _words(row: dict[str, Any]) -> str:
+    """Return how the classes differ in a column, and whether its missing values chose it."""
+    said = row.get("missing", {}).get("text", "")
+    return f"{row.get('words', '')}{f'; {said}' if said else ''}"
 
 
 def _mark_filler(row: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from featly.diagnostics.reading import read_rows
 from featly.plots.table_columns import read_columns
 from featly.reports.columns import column_facts
 from featly.reports.context import Evidence
+from featly.reports.missing import missing_facts
 
 __all__ = ["MOST_CELLS", "feature_facts", "near_misses"]
 
@@ -38,6 +39,7 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
         for column in columns
     }
     inside = set(chosen.tolist())
+    missing = missing_facts(evidence)
     rows = []
     for k, position in enumerate(shown.tolist()):
         rows.append(
@@ -57,6 +59,7 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
                 "test_note": tests["note"][k],
                 **({"alternatives": alternatives.get(position, [])} if position in inside else {}),
                 **class_facts.get(position, {}),
+                **({"missing": missing[position]} if position in missing else {}),
             }
         )
     return rows

@@ -139,7 +139,10 @@ def describe_protocol(facts: dict[str, Any]) -> list[str]:
         f"{protocol['learner']} is trained on the best {_join_values(sizes)} of them, and predicts "
         "the other rows."
     ]
-    if protocol["fill"]:
+    if protocol["fill"] == "draw":
+        steps.append("Missing values are filled with values of the same column, drawn from the "
+                     "training rows, so that nothing is learnt from what is missing.")  # fmt: skip
+    elif protocol["fill"]:
         steps.append("Missing values are filled from the training rows (medians, or a level of "
                       "their own).")  # fmt: skip
     if protocol["resample"] != "none":

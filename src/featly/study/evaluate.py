@@ -31,6 +31,7 @@ __all__ = [
     "copy_for",
     "copy_unfitted",
     "evaluate",
+    "fill_rule",
     "fit_to_all_rows",
     "rank_columns",
     "read_columns",
@@ -51,7 +52,7 @@ class Protocol:
     learners : mapping of name to classifier
     sizes : as for :func:`sizes_for`
     selection : {"inside", "outside"}
-    fill : bool
+    fill : bool or "draw"
     resample : object with ``fit_resample``, or None
     random_state : int
         Seed of the random numbers.
@@ -65,7 +66,7 @@ class Protocol:
     learners: Mapping[str, Any]
     sizes: Sizes = "powers"
     selection: str = "inside"
-    fill: bool = False
+    fill: bool | str = False
     resample: Any = None
     random_state: int = 0
     one_thread: bool = False
@@ -198,11 +199,20 @@ class Parts:
         X, X_test = take_rows(dataset.X, split.train), take_rows(dataset.X, split.test)
         y = dataset.y[split.train]
         if protocol.fill and dataset.columns_with_missing and not hasattr(X, "indptr"):
-            filler = Filler(columns=dataset.columns_with_missing).fit(X)
+            filler = Filler(
+                columns=dataset.columns_with_missing,
+                rule=fill_rule(protocol.fill),
+                random_state=protocol.random_state,
+            ).fit(X)
             X, X_test = filler.transform(X), filler.transform(X_test)
         if protocol.resample is not None:
             X, y = _resample(copy_unfitted(protocol.resample, protocol), X, y)
         return cls(X, y, X_test, dataset.codes[split.test], dataset.classes)
+
+
+def fill_rule(fill: bool | str) -> str:
+    """Return the rule of the filler for the `fill` of a study."""
+    return fill if isinstance(fill, str) else "median"
 
 
 def copy_unfitted(estimator: Any, protocol: Protocol) -> Any:

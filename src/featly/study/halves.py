@@ -131,7 +131,7 @@ def half_stability(
     *,
     splits: int = SPLITS,
     sizes: Sizes = "powers",
-    fill: bool = False,
+    fill: bool | str = False,
     resample: Any = None,
     blocks: Any = None,
     directory: str | FilePath | None = None,

@@ -60,7 +60,7 @@ def nested(
     learner: Any = "linear-svm",
     balanced: bool = True,
     rule: str | int = "best",
-    fill: bool = False,
+    fill: bool | str = False,
     resample: Any = None,
     directory: str | FilePath | None = None,
     random_state: int = 0,
@@ -90,7 +90,7 @@ def nested(
     rule : str or int, default="best"
         The rule for the number of columns, by which the final model is chosen as well, see
         :func:`featly.measures.row_rules.choose_by_rows`.
-    fill : bool, default=False
+    fill : bool or "draw", default=False
         Fill missing values, learnt on the training rows.
     resample : imbalanced-learn sampler or None, default=None
         Balances the training rows, never others.

@@ -73,9 +73,10 @@ class Study:
     selection : {"inside", "outside"}, default="inside"
         "outside" selects once on all rows, as some papers did. Test rows then influence the
         selection, and every result is labelled as biased.
-    fill : bool, default=False
+    fill : bool or "draw", default=False
         Fill missing values with medians and a level "missing", learnt on the training part, for
-        methods that need complete columns.
+        methods that need complete columns. "draw" takes values of the same column instead, so that
+        nothing is learnt from what is missing; see :class:`featly.preprocessing.Filler`.
     resample : imbalanced-learn sampler or None, default=None
         Balances the training part, never the test part.
     null : int, default=0
@@ -119,7 +120,7 @@ class Study:
         metrics: Sequence[str] = ("bcr", "accuracy"),
         keep_predictions: bool | str = "auto",
         selection: str = "inside",
-        fill: bool = False,
+        fill: bool | str = False,
         resample: Any = None,
         null: int = 0,
         claims: Sequence[Claim] = (),
@@ -140,6 +141,7 @@ class Study:
         self.metrics: tuple[str, ...] = tuple(dict.fromkeys([*first, *metrics]))
         self.keep_predictions = keep_predictions
         self.selection = selection
+        check_value("fill", fill, FLAG, OneOf("draw"))
         self.fill = fill
         self.resample = resample
         self.null = null

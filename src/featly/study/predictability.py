@@ -113,7 +113,7 @@ def predictability(
     sizes: Sizes = "powers",
     learner: Any = "linear-svm",
     balanced: bool = True,
-    fill: bool = False,
+    fill: bool | str = False,
     resample: Any = None,
     blocks: Any = None,
     most: int = MOST_SHUFFLES,

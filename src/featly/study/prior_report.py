@@ -36,6 +36,7 @@ from featly.measures.statistics import corrected_resampled_t
 from featly.preprocessing import Filler
 from featly.registry import METHODS
 from featly.study.dataset import Dataset, _schema_by_position
+from featly.study.evaluate import fill_rule
 from featly.study.plan import Study, _method
 from featly.study.prior_words import Compared, Interval, PriorReport
 from featly.study.results import Results
@@ -63,7 +64,7 @@ def prior_report(
     splits: Any = 50,
     learner: Any = "linear-svm",
     without: Mapping[str | int, float] | None = None,
-    fill: bool = False,
+    fill: bool | str = False,
     row_groups: Any = None,
     level: float = 0.95,
     random_state: int = 0,
@@ -110,7 +111,7 @@ def prior_report(
     without : mapping of column to number, default=None
         Another prior to compare with, such as one that favours as many columns drawn at random.
         None compares with no prior.
-    fill : bool, default=False
+    fill : bool or "draw", default=False
         Fill missing values, as :class:`Study` does.
     row_groups : sequence or str, optional
         Groups of rows that belong together: a label for every row, or the name of a column.
@@ -276,12 +277,13 @@ def _require_one_learner(learner: Any) -> Any:
 
 # ---- fits and figures ----------------------------------------------------------------------------
 def _fit_on_all_rows(
-    methods: Mapping[str, Ranker], data: Dataset, *, fill: bool
+    methods: Mapping[str, Ranker], data: Dataset, *, fill: bool | str
 ) -> tuple[dict[str, Ranker], list[str]]:
     """Fit the methods to all rows; return them and their warnings."""
     X = data.X
     if fill and data.columns_with_missing:
-        X = Filler(columns=data.columns_with_missing).fit_transform(X)
+        filler = Filler(columns=data.columns_with_missing, rule=fill_rule(fill))
+        X = filler.fit_transform(X)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", NoEvidenceWarning)  # nothing is selected here

@@ -400,7 +400,7 @@ def _about_classes(
     ]
     findings = _about_copies(sample, codes, len(labels), groupings)
     copies = {name for finding in findings for name in finding.columns}
-    findings += _about_missing(rows, y, labels)
+    findings += _about_missing(rows, y, labels, known)
     if len(labels) == 2:
         findings += _about_separators(sample, codes, known, copies)
     for batch in find_batches(sample, codes, len(labels), groupings, random_state=random_state):
@@ -449,10 +449,14 @@ def _about_copies(
     return findings
 
 
-def _about_missing(rows: Rows, y: IntArray, labels: Sequence[str]) -> list[Finding]:
+def _about_missing(
+    rows: Rows, y: IntArray, labels: Sequence[str], known: tuple[str, ...]
+) -> list[Finding]:
     columns, by_row, _ = find_missing_that_tells(rows, y, len(labels))
-    findings = []
+    findings: list[Finding] = []
     for column in columns:
+        if set(column.names) <= set(known):
+            continue
         most, least = int(column.shares.argmax()), int(column.shares.argmin())
         one = len(column.names) == 1
         text = (
@@ -461,18 +465,20 @@ def _about_missing(rows: Rows, y: IntArray, labels: Sequence[str]) -> list[Findi
             f"{labels[least]!r}. A method that uses missing values may choose "
             f"{'it' if one else 'them'} for these alone."
         )
-        remedy = "Is a value missing because of the outcome? Then fill such cells, or leave it out."
+        remedy = "Is a value missing because of the outcome? Then go by values alone."
+        options = (("ignore_missing", ""), ("known_before", ",".join(column.names[:3])))
         findings.append(
-            Finding("alarm", "missing values", text, remedy, (("fill", ""),), tuple(column.names))
+            Finding("alarm", "missing values", text, remedy, options, tuple(column.names))
         )
-    if by_row is not None and not findings:
+    if by_row is not None and not columns:
         most, least = int(by_row.means.argmax()), int(by_row.means.argmin())
         text = (
             f"Rows of {labels[most]!r} have {by_row.means[most]:.1f} missing values on average, "
             f"rows of {labels[least]!r} {by_row.means[least]:.1f}."
         )
-        remedy = "Is that because of the outcome? Then fill them."
-        findings.append(Finding("alarm", "missing values", text, remedy, (("fill", ""),)))
+        remedy = "Is that because of the outcome? Then go by values alone."
+        options = (("ignore_missing", ""),)
+        findings.append(Finding("alarm", "missing values", text, remedy, options))
     return findings
 
 

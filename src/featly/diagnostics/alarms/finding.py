@@ -41,7 +41,7 @@ IDENTIFIER, REPEATED, TEXT, DATES = "identifier", "repeated identifier", "text",
 LEFT_OUT = (IDENTIFIER, REPEATED, TEXT, DATES)
 WITHHOLDING = ("batch", "time to the event")  # questions
 LISTS = ("known_before", "keep")  # parts of a schema
-FLAGS = {"fill": True, "drop_twins": True}
+FLAGS = ("ignore_missing", "drop_twins")
 NOT_OF_PYTHON = ("drop", "drop_twins")  # options for what is one line of Python
 
 
@@ -136,7 +136,7 @@ def _as_setting(name: str, value: str) -> Setting:
     """Return an option with its value as Python has it."""
     if name in LISTS:
         return Setting(name, value.split(","), "Schema")
-    return Setting(name, FLAGS.get(name, value))
+    return Setting("fill", "draw") if name == "ignore_missing" else Setting(name, value)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ the value against class among the rows that have one. Missing values of numbers 
 no accident either; then the values say the rest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,21 @@ from scipy.stats import kruskal
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.core.counts.contingency import Tables, fisher
 from featly.diagnostics.reading import Rows
+from featly.measures.statistics import holm
 
-__all__ = ["MissingColumns", "MissingRows", "find_missing_that_tells", "missing_share"]
+__all__ = [
+    "ChosenWithMissing",
+    "MissingColumns",
+    "MissingRows",
+    "describe_missing",
+    "find_missing_that_tells",
+    "missing_share",
+]
 
 LEAST = 5  # missing and known cells of a column that is tested
 LEVEL_COLUMNS, LEVEL_ROWS = 0.008, 0.002
 PARTS = 5
+RELATED = 0.05  # adjusted p of missing against class, for chosen columns
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,84 @@ def _test_rows(total: IntArray, y: IntArray, n_classes: int) -> MissingRows | No
         return None
     p = float(kruskal(*parts).pvalue)
     return MissingRows(np.array([part.mean() for part in parts]), p) if p <= LEVEL_ROWS else None
+
+
+@dataclass(frozen=True)
+class ChosenWithMissing:
+    """The missing values of a column that was chosen.
+
+    Attributes
+    ----------
+    name : str
+    shares : float array of shape (n_classes,)
+        Share of the rows of each class in which it is missing.
+    n_missing : int
+    p_value : float
+        Of Fisher's exact test of missing against class, Holm's correction over the columns.
+    share : float
+        As :func:`missing_share`.
+    """
+
+    name: str
+    shares: FloatArray
+    n_missing: int
+    p_value: float
+    share: float
+
+    @property
+    def is_related(self) -> bool:
+        """Return whether missing goes with the class by more than chance."""
+        return self.p_value <= RELATED
+
+    def sentence(self, labels: Sequence[str], *, individuals: bool = True) -> str:
+        """Return that the column was chosen for its missing values, and where it is missing.
+
+        Parameters
+        ----------
+        labels : sequence of str
+        individuals : bool, default=True
+            Whether shares may be told, from which rows can be counted.
+        """
+        most, least = labels[int(self.shares.argmax())], labels[int(self.shares.argmin())]
+        begin = "chosen at least partly for its missing values: absent"
+        if not individuals:
+            return f"{begin} in more of {most!r} than of {least!r}"
+        high, low = self.shares.max(), self.shares.min()
+        return f"{begin} in {high:.0%} of {most!r}, {low:.0%} of {least!r}"
+
+
+def describe_missing(rows: Rows, y: IntArray, n_classes: int) -> list[ChosenWithMissing]:
+    """Describe the missing values of chosen columns, in the order of the table.
+
+    Parameters
+    ----------
+    rows : Rows
+        With the chosen columns alone.
+    y : int array of shape (n_rows,)
+    n_classes : int
+    """
+    numbers = dict(zip(rows.numeric.tolist(), rows.numbers.T, strict=True))
+    coded = dict(zip(rows.categorical.tolist(), rows.codes, strict=True))
+    columns = [
+        numbers[f] if f in numbers else np.where(coded[f] > 0, coded[f], np.nan).astype(np.float64)
+        for f in range(rows.n_columns)
+    ]
+    if not columns:
+        return []
+    masks = [np.isnan(column) for column in columns]
+    counts = np.array(
+        [[np.bincount(y[mask == side], minlength=n_classes) for side in (0, 1)] for mask in masks]
+    )
+    tables = Tables(counts.reshape(-1), np.arange(len(masks) + 1) * 2 * n_classes, n_classes)
+    adjusted = holm(np.exp(fisher(tables, n_jobs=1).log_p))
+    sizes = np.maximum(np.bincount(y, minlength=n_classes), 1)
+    return [
+        ChosenWithMissing(
+            rows.names[f], counts[f, 1] / sizes, int(masks[f].sum()), float(adjusted[f]),
+            missing_share(column, y, n_classes),
+        )
+        for f, column in enumerate(columns)
+    ]  # fmt: skip
 
 
 def missing_share(values: FloatArray, y: IntArray, n_classes: int) -> float:
