@@ -75,3 +75,24 @@ def test_names_and_schema():
         associations(frame, ["age"])
     with pytest.raises(DataError, match="positions run from 0 to 1"):
         associations(frame, [2])
+
+
+def test_an_identifier_goes_with_nothing_and_a_copy_with_its_column():
+    rng = np.random.default_rng(0)
+    n = 120
+    many = rng.integers(0, 40, n).astype(str)
+    frame = pl.DataFrame(
+        {
+            "name": [f"P{k}" for k in range(n)],
+            "many": many,
+            "copy": np.char.add("level ", many),
+            "site": rng.choice(["n", "s"], n),
+            "x": rng.normal(size=n),
+        }
+    )
+    strengths = associations(frame)
+    assert not strengths[0].any()
+    assert strengths[1, 2] == pytest.approx(1.0)
+    assert strengths[1, 3] < 0.3  # 0.55 without the correction
+    assert strengths[1, 4] < 0.3
+    assert strengths[3, 3] == pytest.approx(1.0)

@@ -410,3 +410,12 @@ def test_mistakes_are_named(call, error, message):
 
 def test_every_public_name_is_exported():
     assert all(hasattr(statistics, name) for name in statistics.__all__)
+
+
+@given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=8), st.sampled_from([0.01, 0.05, 0.2]))
+def test_intervals_beside_0_and_adjusted_p_values_say_the_same(p_values, alpha):
+    adjusted = statistics.holm(p_values)
+    levels = statistics.holm_levels(p_values, alpha)
+    for p, level, p_adjusted in zip(p_values, levels, adjusted, strict=True):
+        if abs(p_adjusted - alpha) > 1e-12:
+            assert (p <= 1 - level) == (p_adjusted <= alpha)

@@ -79,4 +79,6 @@ def corrected_v(table):
     r, c = len(rows), len(columns)
     phi = max(0.0, chi / n - (r - 1) * (c - 1) / (n - 1))
     r, c = r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)
+    if min(r, c) - 1 < 1e-9:
+        return 0.0
     return min(1.0, sqrt(phi / (min(r, c) - 1)))

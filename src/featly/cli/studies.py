@@ -16,7 +16,8 @@ from featly.measures.scores import SCORE_METRICS
 from featly.measures.sizes import SCORE_RULES, SIZE_RULES
 from featly.study import Advice, Dataset, Results, Study
 from featly.study.advise.advice import advise_on_training_rows
-from featly.study.curves import PARTNERS
+from featly.study.comparison import describe_difference
+from featly.study.curves import PARTNERS, limit_intervals
 from featly.study.plan import default_learner, require_scores
 from featly.study.plan_files import SPLITTERS, make_sampler
 from featly.study.predictability import FEWEST_SHUFFLES
@@ -283,7 +284,7 @@ def show_results(
     if results.biased and not quiet:
         printing.say("BIASED: columns were selected on all rows, test rows included", "red")
     is_single = len(results.about["datasets"]) == 1 and len(results.about["learners"]) == 1
-    table = results.curves(metric) if curves else chosen
+    table = limit_intervals(results.curves(metric), metric) if curves else chosen
     if printing.is_output_terminal():
         table = _select_for_terminal(table, metric, curves=curves, is_single=is_single)
     else:
@@ -370,8 +371,8 @@ def _conclusions(results: Results, comparison: Any, metric: str) -> list[str]:
             if len(results.about["learners"]) > 1:
                 prefix += f"{row['learner']}: "
             lines.append(
-                f"{prefix}{row['method_a']} - {row['method_b']}: {row['difference']:+.3f} "
-                f"({row['lower']:+.3f} to {row['upper']:+.3f}), p = {row['p_adjusted']:.2g}"
+                f"{prefix}{row['method_a']} - {row['method_b']}: {describe_difference(row)}, "
+                f"p = {row['p_adjusted']:.2g}"
                 f"{'' if is_significant else ': cannot be told apart'}"
             )
         if comparison.pairs.height:
@@ -412,7 +413,7 @@ def _make_document(
         "metric": metric,
         "rule": rule,
         "summary": chosen.to_dicts(),
-        "curves": results.curves(metric).to_dicts(),
+        "curves": limit_intervals(results.curves(metric), metric).to_dicts(),
         "failures": results.failures.height,
         "remarks": results.remarks(metric),
     }

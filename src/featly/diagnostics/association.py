@@ -10,7 +10,19 @@ with S the covariances of the two columns, numbers as ranks, categories as indic
 levels. For two columns of numbers V is Spearman's correlation without its sign, for two of
 categories Cramér's V, for one of each the correlation ratio of the ranks.
 
+With many levels the last two are large by chance alone, and 1 for an identifier. They are corrected
+for that: with :math:`\phi^2 = d V^2`, r and c levels and n rows
+
+.. math::
+
+    \tilde V^2 = \frac{\max\left(0,\ \phi^2 - \frac{(r - 1)(c - 1)}{n - 1}\right)}
+    {\min\left(r - \frac{(r - 1)^2}{n - 1},\ c - \frac{(c - 1)^2}{n - 1}\right) - 1},
+    \qquad \tilde\eta^2 = \max\left(0,\ 1 - (1 - \eta^2)\frac{n - 1}{n - r}\right)
+
 Cramér, H. (1946), *Mathematical Methods of Statistics*, Princeton University Press, chapter 21.
+Bergsma, W. (2013), A bias-correction for Cramér's V and Tschuprow's T, *Journal of the Korean
+Statistical Society* 42, 323-328. Kelley, T. L. (1935), An unbiased correlation ratio measure,
+*Proceedings of the National Academy of Sciences* 21, 554-559.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +38,7 @@ from featly.diagnostics.reading import Rows, read_rows
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
-__all__ = ["associations"]
+__all__ = ["associations", "corrected_v"]
 
 
 BLOCK_CELLS = 4_000_000  # ranks or indicators in memory at a time
@@ -43,12 +55,11 @@ def associations(
     r"""Measure the association of some columns with every column of a table, from 0 to 1.
 
     Spearman's correlation without its sign for two columns of numbers, Cramér's V for two of
-    categories, the correlation ratio of the ranks for one of each. Each pair is compared in the
-    rows in which neither is missing; ranks are those among all values of a column. The
-    association of a column that is constant in those rows is 0.
-
-    Cramér's V of columns with many rare levels is large by chance alone. It is not corrected for
-    this, so that 1 means that one column determines the other.
+    categories, the correlation ratio of the ranks for one of each; the last two corrected for what
+    chance does with many levels. So a column of names that are all different is associated with
+    nothing, and a copy still has 1. Each pair is compared in the rows in which neither is missing;
+    ranks are those among all values of a column. The association of a column that is constant in
+    those rows is 0.
 
     Parameters
     ----------
@@ -75,7 +86,7 @@ def associations(
     ...     "dose": [1.0, 2.0, 3.0, 4.0], "level": [2.0, 9.0, 11.0, 90.0],
     ...     "ward": ["a", "a", "b", "b"], "sex": ["f", "m", "f", "m"]})
     >>> associations(table, ["dose", "ward"]).round(2).tolist()
-    [[1.0, 1.0, 0.89, 0.45], [0.89, 0.89, 1.0, 0.0]]
+    [[1.0, 1.0, 0.84, 0.0], [0.84, 0.84, 1.0, 0.0]]
     """
     rows = read_rows(X, schema)
     wanted = _find_positions(rows, columns)
@@ -172,8 +183,11 @@ def _correlation_ratios(codes: IntArray, ranks: FloatArray, present: FloatArray)
     mean = total.sum(axis=0) ** 2 / n
     square = (known_ranks**2).sum(axis=0)
     between = within.sum(axis=0) - mean
-    several = (count > 0).sum(axis=0) > 1
-    return np.where(several, _root_of_ratio(between, (square - mean, square), (1.0, 1.0)), 0.0)
+    n_levels = (count > 0).sum(axis=0)
+    ratio = _root_of_ratio(between, (square - mean, square), (1.0, 1.0)) ** 2
+    has_rest = (n_levels > 1) & (n > n_levels)
+    rest = (1 - ratio) * (n - 1) / np.where(has_rest, n - n_levels, 1.0)
+    return np.where(has_rest, np.sqrt(np.clip(1 - rest, 0.0, 1.0)), 0.0)
 
 
 def _cramer_matrix(ours: IntArray, theirs: IntArray) -> FloatArray:
@@ -203,12 +217,12 @@ def _cramer_by_indicators(ours: IntArray, theirs: IntArray) -> FloatArray:
         expected = np.repeat(rows, sizes[0], axis=1) * np.repeat(columns, sizes[1], axis=0)
         share = counts**2 / np.maximum(expected, 1.0)
         share = np.add.reduceat(np.add.reduceat(share, starts, axis=1), begins, axis=0)
-        levels = np.minimum(
+        levels = (
             np.add.reduceat(rows > 0, begins, axis=0, dtype=np.int64),
             np.add.reduceat(columns > 0, starts, axis=1, dtype=np.int64),
         )
-        square = (share - 1) / np.maximum(levels - 1, 1)
-        parts.append(np.where(levels > 1, np.sqrt(np.clip(square, 0.0, 1.0)), 0.0))
+        n = np.add.reduceat(rows, begins, axis=0)
+        parts.append(_correct_v(share - 1, n, *levels))
     return np.concatenate(parts, axis=1)
 
 
@@ -235,7 +249,35 @@ def _cramer_of_pair(a: IntArray, b: IntArray) -> float:
     pairs, counts = np.unique(first * shape[1] + second, return_counts=True)
     rows, columns = np.bincount(first), np.bincount(second)
     share = counts**2 / (rows[pairs // shape[1]] * columns[pairs % shape[1]])
-    return float(np.sqrt(np.clip((share.sum() - 1) / (min(shape) - 1), 0.0, 1.0)))
+    return float(_correct_v(share.sum() - 1, counts.sum(), *shape))
+
+
+def corrected_v(table: FloatArray) -> float:
+    """Return Cramér's V of a table of counts, corrected for its bias.
+
+    Examples
+    --------
+    >>> round(corrected_v(np.array([[18.0, 2.0], [2.0, 18.0]])), 3)
+    0.794
+    >>> corrected_v(np.full((2, 2), 10.0))
+    0.0
+    """
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    n = table.sum()
+    if n < 2 or min(table.shape) < 2:
+        return 0.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    return float(_correct_v((table**2 / expected).sum() / n - 1, n, *table.shape))
+
+
+def _correct_v(phi: Any, n: Any, r: Any, c: Any) -> Any:
+    """Return the corrected V of mean squares of contingency, rows, and levels of both columns."""
+    rest = np.maximum(np.asarray(n, dtype=np.float64) - 1, 1.0)
+    phi = np.maximum(0.0, phi - (r - 1) * (c - 1) / rest)
+    below = np.minimum(r - (r - 1) ** 2 / rest, c - (c - 1) ** 2 / rest) - 1
+    is_defined = (np.minimum(r, c) > 1) & (below > ROUNDING)
+    square = np.where(is_defined, phi, 0.0) / np.where(is_defined, below, 1.0)
+    return np.sqrt(np.clip(square, 0.0, 1.0))
 
 
 def _root_of_ratio(top: Any, *spreads: tuple[Any, Any]) -> Any:

@@ -30,6 +30,7 @@ __all__ = ["SuspectColumns", "suspect_columns"]
 
 FREQUENT = 19.0  # times the second most frequent value: 95 to 5
 FEW_VALUES = 0.1  # distinct values over rows
+LEAST_REPEATS = 3  # rows a value on average, in columns that may be another one renamed
 BLOCK = 256
 
 
@@ -115,8 +116,8 @@ def suspect_columns(
 
     Copies are exact: columns are compared by a hash of their cells. Numbers that are the same up to
     sign, scale and offset (inches and centimetres) are compared with six digits, levels up to
-    their names. Columns in which hardly two rows are alike split the rows in the same way for no
-    reason, and are not called relabelled.
+    their names. Columns with fewer than three rows a value split the rows in the same way for no
+    reason, as where every patient is there twice, and are not called relabelled.
 
     The remarks of :meth:`featly.Schema.describe` on single columns (identifiers, text that reads
     as numbers, labels read as numbers) are not repeated here.
@@ -139,8 +140,8 @@ def suspect_columns(
     >>> import polars as pl
     >>> from featly.diagnostics import suspect_columns
     >>> table = pl.DataFrame({
-    ...     "cm": [160.0, 175.0, 181.0, 169.0], "m": [1.6, 1.75, 1.81, 1.69],
-    ...     "sex": ["f", "m", "m", "f"], "male": [0, 1, 1, 0], "site": ["north"] * 4})
+    ...     "cm": [160.0, 175.0, 181.0, 169.0] * 2, "m": [1.6, 1.75, 1.81, 1.69] * 2,
+    ...     "sex": ["f", "m", "m", "f"] * 2, "male": [0, 1, 1, 0] * 2, "site": ["north"] * 8})
     >>> suspects = suspect_columns(table)
     >>> suspects.constant, suspects.rescaled, suspects.relabelled
     (['site'], [['cm', 'm']], [['sex', 'male']])
@@ -221,7 +222,7 @@ def _describe_column(rows: Rows, j: int, is_number: bool) -> _Column:
         levels = list(rows.levels[j])
         names = [levels[code - 1] for code in distinct[order]]
         exact = _hash(b"c", codes) + _hash(b"l", np.frombuffer(repr(names).encode(), np.uint8))
-    if 2 * len(counts) <= len(known):
+    if LEAST_REPEATS * len(counts) < len(known):
         partition = _hash(b"p", codes)
     return _Column(len(counts), most / len(known), is_near_constant, exact, scaled, partition)
 

@@ -31,7 +31,7 @@ from featly.measures.corrected_t import (
 )
 from featly.measures.friedman import Friedman, Nemenyi, friedman, nemenyi
 from featly.measures.kruskal_tukey import KruskalTukey, kruskal_tukey
-from featly.measures.wilcoxon import WilcoxonHolm, holm, wilcoxon_holm
+from featly.measures.wilcoxon import WilcoxonHolm, holm, holm_levels, wilcoxon_holm
 
 __all__ = [
     "Friedman",
@@ -43,6 +43,7 @@ __all__ = [
     "corrected_resampled_t",
     "friedman",
     "holm",
+    "holm_levels",
     "kruskal_tukey",
     "nemenyi",
     "plain_interval",

@@ -21,7 +21,7 @@ from featly.basics.typing import FloatArray
 from featly.measures.corrected_t import FRACTION, as_numbers
 from featly.measures.friedman import blocks_text, position, read_scores
 
-__all__ = ["WilcoxonHolm", "holm", "wilcoxon_holm"]
+__all__ = ["WilcoxonHolm", "holm", "holm_levels", "wilcoxon_holm"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,3 +180,30 @@ def holm(p_values: npt.ArrayLike) -> FloatArray:
     out = np.empty(len(p))
     out[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return out
+
+
+def holm_levels(p_values: npt.ArrayLike, alpha: float = 0.05) -> list[float]:
+    """Return the level of the interval of each comparison that agrees with Holm's procedure.
+
+    The comparison of the k-th smallest of m p-values is decided at alpha / (m - k + 1). From the
+    first that is not significant on, none is, and all have the level of that one. So an interval
+    lies beside 0 exactly where its adjusted p is at most alpha.
+
+    Parameters
+    ----------
+    p_values : array of shape (n_tests,)
+    alpha : float, default=0.05
+
+    Examples
+    --------
+    >>> from featly.measures.statistics import holm_levels
+    >>> [round(level, 4) for level in holm_levels([0.01, 0.04])]
+    [0.975, 0.95]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    levels, m, step = [0.0] * len(p), len(p), 0
+    for place, k in enumerate(np.argsort(p, kind="stable").tolist()):
+        is_next = place == step and p[k] <= alpha / (m - step)
+        levels[k] = 1 - alpha / (m - step)
+        step += is_next
+    return levels

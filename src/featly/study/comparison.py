@@ -12,9 +12,11 @@ from featly.measures.multi_criteria import Wins, wins
 from featly.measures.statistics import (
     Friedman,
     Nemenyi,
+    TTest,
     corrected_resampled_t,
     friedman,
     holm,
+    holm_levels,
     nemenyi,
 )
 from featly.study.curves import rows_at_chosen_size
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from featly.study.results import Results
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "describe_difference"]
 
 DECIMALS = 12  # values are ranked at so many decimals: a smaller difference is rounding
 
@@ -45,7 +47,9 @@ class Comparison:
         Mean ranks, the critical difference, and the groups of methods that do not differ.
     pairs : polars.DataFrame
         dataset, learner, method_a, method_b, sizes, difference with its corrected interval, p and
-        p adjusted by Holm within the dataset.
+        p adjusted by Holm within the dataset. The interval has the level at which Holm decides, so
+        that it lies beside 0 where the adjusted p is at most `alpha`; null where no split differs
+        from another.
     wins : Wins or None
         How often each method beats each other, over all splits; None where splits cannot be
         paired.
@@ -73,13 +77,19 @@ class Comparison:
             where = f"{row['dataset']}, {row['learner']}" if several else row["dataset"]
             parts.append(
                 f"{where}: {row['method_a']} - {row['method_b']} "
-                f"{row['difference']:+.3f} ({row['lower']:+.3f} to {row['upper']:+.3f}), "
-                f"p = {row['p_adjusted']:.2g}"
+                f"{describe_difference(row)}, p = {row['p_adjusted']:.2g}"
             )
         return "\n".join(parts)
 
     def __repr__(self) -> str:
         return f"Comparison of {self.metric}\n{self.summary()}"
+
+
+def describe_difference(row: dict[str, Any]) -> str:
+    """Return a difference with its interval, where it has one."""
+    if row["lower"] is None:
+        return f"{row['difference']:+.3f} in every split"
+    return f"{row['difference']:+.3f} ({row['lower']:+.3f} to {row['upper']:+.3f})"
 
 
 def compare(
@@ -104,7 +114,12 @@ def compare(
         pairs, win_counts = _empty_pairs(), None
     else:
         pairs, win_counts = _test_pairs(
-            results, metric, rule if size is None or size == "chosen" else size, methods, greater
+            results,
+            metric,
+            rule if size is None or size == "chosen" else size,
+            methods,
+            greater,
+            alpha,
         )
     return Comparison(
         metric=metric,
@@ -163,7 +178,12 @@ def _empty_pairs() -> "pl.DataFrame":
 
 
 def _test_pairs(
-    results: "Results", metric: str, rule: Any, methods: list[str], greater: bool
+    results: "Results",
+    metric: str,
+    rule: Any,
+    methods: list[str],
+    greater: bool,
+    alpha: float,
 ) -> tuple["pl.DataFrame", Wins | None]:
     """Test every pair on every dataset by the corrected t-test, at the size that a rule chooses."""
     import polars as pl
@@ -183,7 +203,7 @@ def _test_pairs(
         train, test = results._parts(dataset)
         for learner in results.about["learners"]:
             known_methods = [m for m in methods if (dataset, learner, m) in sizes]
-            tests, labels = [], []
+            tests, labels, differences = [], [], []
             for a, b in combinations(known_methods, 2):
                 first, second = values[dataset, learner, a], values[dataset, learner, b]
                 difference = _differences(first, second)
@@ -191,15 +211,21 @@ def _test_pairs(
                     continue
                 tests.append(corrected_resampled_t(difference, train, test))
                 labels.append((a, b))
+                differences.append(difference)
             if len(known_methods) == len(methods):
                 stacked.append(_stack_common([values[dataset, learner, m] for m in known_methods]))
-            adjusted = holm([t.p_value for t in tests]).tolist() if tests else []
+            p_values = [t.p_value for t in tests]
+            adjusted = holm(p_values).tolist() if tests else []
+            ends = [
+                _ends(corrected_resampled_t(difference, train, test, level))
+                for difference, level in zip(differences, holm_levels(p_values, alpha), strict=True)
+            ]
             lines += [
                 (
                     dataset, learner, a, b, sizes[dataset, learner, a], sizes[dataset, learner, b],
-                    t.mean, t.lower, t.upper, t.p_value, p,
+                    t.mean, *end, t.p_value, p,
                 )
-                for (a, b), t, p in zip(labels, tests, adjusted, strict=True)
+                for (a, b), t, end, p in zip(labels, tests, ends, adjusted, strict=True)
             ]  # fmt: skip
     pairs = pl.DataFrame(lines, orient="row", schema=_empty_pairs().schema)
     runs = np.concatenate(stacked) if stacked else np.empty((0, len(methods)))
@@ -207,6 +233,11 @@ def _test_pairs(
         wins(runs.round(DECIMALS), methods, greater) if len(methods) > 1 and len(runs) else None
     )
     return pairs, win_counts
+
+
+def _ends(test: TTest) -> tuple[float | None, float | None]:
+    """Return the ends of an interval; none where it has no width."""
+    return (test.lower, test.upper) if test.upper > test.lower else (None, None)
 
 
 def _differences(first: dict[int, float], second: dict[int, float]) -> FloatArray:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # shown side by side for two classes: how well rows are ordered, and how well they are divided
 PARTNERS = {"bcr": "auc", "auc": "bcr"}
+UNBOUNDED = ("log_loss",)  # metrics that may be above 1
+NO_WIDTH = 1e-12  # an interval as narrow has none
 RATES: dict[str, Metric | ScoreMetric] = {**METRICS, **SCORE_METRICS}
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "RATES",
     "curve_frame",
     "family_frame",
+    "limit_intervals",
     "null_frame",
     "rows_at_chosen_size",
     "summary_frame",
@@ -276,11 +279,27 @@ def summary_frame(results: "Results", metric: str, rule: str | int, level: float
         pl.lit(results.biased).alias("biased"),
         _geometric_mean(summary, metric),
     )
-    return sort_by_plan(summary, results, keys).select(
+    return sort_by_plan(limit_intervals(summary, metric), results, keys).select(
         "dataset", "method", "size", pl.col("mean").alias(metric), "lower", "upper",
         *([] if partner is None else [PARTNERS[metric]]), "kuncheva",
         "geometric_mean", "learner", "seconds", "n_failed", "biased",
     )  # fmt: skip
+
+
+def limit_intervals(frame: "pl.DataFrame", metric: str) -> "pl.DataFrame":
+    """Return a frame whose intervals end at 0 and 1, and are null where they have no width.
+
+    Where every split has the same value, Student's interval has no width, which says nothing about
+    other rows.
+    """
+    import polars as pl
+
+    has_width = pl.col("upper") - pl.col("lower") > NO_WIDTH
+    most = None if metric in UNBOUNDED else 1.0
+    return frame.with_columns(
+        pl.when(has_width).then(pl.col(end).clip(0.0, most)).alias(end)
+        for end in ("lower", "upper")
+    )
 
 
 def _partner_means(results: "Results", metric: str) -> "pl.DataFrame | None":

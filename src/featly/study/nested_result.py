@@ -18,7 +18,7 @@ from featly.measures.nested_rates import (
     rate_interval,
 )
 from featly.measures.paired_hits import HitComparison, compare_hits
-from featly.measures.wilcoxon import holm
+from featly.measures.wilcoxon import holm, holm_levels
 from featly.study.dataset import Dataset
 from featly.study.nested_choice import choose_candidate, row_scores
 from featly.study.nested_estimate import SMALL, Candidate, NestedEstimate
@@ -336,7 +336,7 @@ class Nested:
         results = [self.compare(first, other, **options) for other in others]
         p_values = [r.p_value for r in results if r.p_value is not None]
         adjusted = iter(holm(p_values).tolist() if p_values else [])
-        levels = iter(_holm_levels(p_values, alpha))
+        levels = iter(holm_levels(p_values, alpha))
         rows = []
         for other, result in zip(others, results, strict=True):
             p_holm = None if result.is_same else next(adjusted)
@@ -514,19 +514,3 @@ class Nested:
 
     def _first_error(self) -> str:
         return self.errors[0] if self.errors else "no reason is known"
-
-
-def _holm_levels(p_values: Sequence[float], alpha: float) -> list[float]:
-    """Return the level of the interval of each comparison that agrees with Holm's procedure.
-
-    The comparison of the k-th smallest of m p-values is decided at alpha / (m - k + 1). From the
-    first that is not significant on, none is, and all have the level of that one.
-    """
-    levels, m, step = [0.0] * len(p_values), len(p_values), 0
-    for place, k in enumerate(np.argsort(p_values, kind="stable").tolist()):
-        if place == step and p_values[k] <= alpha / (m - step):
-            levels[k] = 1 - alpha / (m - step)
-            step += 1
-        else:
-            levels[k] = 1 - alpha / (m - step)
-    return levels

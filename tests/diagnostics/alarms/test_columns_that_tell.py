@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from featly.diagnostics.alarms.batches import (
-    corrected_v,
     find_batches,
     group_rows,
     lag_correlation,
@@ -21,6 +20,7 @@ from featly.diagnostics.alarms.separation import (
     find_timers,
     is_late_name,
 )
+from featly.diagnostics.association import corrected_v
 from featly.diagnostics.reading import read_rows
 from tests.reference import alarms as reference
 

@@ -5,13 +5,7 @@ columns of numbers differ between its levels *within* each class: with normal sc
 class, the share of columns with an F-test at p < 0.01, less 0.01, is at least 0.15, and larger than
 for g permuted within the classes.
 
-.. math::
-
-    \tilde V = \sqrt{\frac{\max(0,\ \phi^2 - \frac{(r - 1)(c - 1)}{n - 1})}
-    {\min(\tilde r, \tilde c) - 1}}, \qquad \tilde r = r - \frac{(r - 1)^2}{n - 1}
-
-Bergsma, W. (2013), A bias-correction for Cramér's V and Tschuprow's T, *Journal of the Korean
-Statistical Society* 42, 323-328.
+V is in :mod:`featly.diagnostics.association`. The rule is ours; how often it is wrong was measured.
 """
 
 from collections.abc import Sequence
@@ -24,9 +18,10 @@ from scipy.stats import f as f_distribution
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.contingency import Tables, fisher
 from featly.diagnostics.alarms.twins import normal_scores
+from featly.diagnostics.association import corrected_v
 from featly.diagnostics.reading import Rows
 
-__all__ = ["Batch", "corrected_v", "find_batches", "group_rows", "lag_correlation"]
+__all__ = ["Batch", "find_batches", "group_rows", "lag_correlation"]
 
 LEVELS = 2, 30
 ROWS_A_LEVEL = 5
@@ -140,28 +135,6 @@ def _are_sound(groups: IntArray) -> bool:
     counts = counts[counts > 0]
     low, high = LEVELS
     return low <= len(counts) <= high and int(counts.min()) >= ROWS_A_LEVEL
-
-
-def corrected_v(table: FloatArray) -> float:
-    """Return Cramér's V of a table of counts, corrected for its bias.
-
-    Examples
-    --------
-    >>> round(corrected_v(np.array([[18.0, 2.0], [2.0, 18.0]])), 3)
-    0.794
-    >>> corrected_v(np.full((2, 2), 10.0))
-    0.0
-    """
-    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-    n, (r, c) = table.sum(), table.shape
-    if n < 2 or min(r, c) < 2:
-        return 0.0
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    phi = float((table**2 / expected).sum() / n - 1)
-    phi = max(0.0, phi - (r - 1) * (c - 1) / (n - 1))
-    r, c = r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)
-    below = min(r, c) - 1
-    return float(min(1.0, np.sqrt(phi / below))) if below > 0 else 0.0
 
 
 def _table(groups: IntArray, y: IntArray, n_classes: int) -> IntArray:

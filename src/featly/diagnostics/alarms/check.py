@@ -101,7 +101,7 @@ def check_table(
     >>> X = rng.normal(size=(40, 8))
     >>> twice, y = np.concatenate([X, X]), np.tile(rng.integers(0, 2, 40), 2)
     >>> print(check_table(twice, y)[0].text)
-    80 of 80 rows are equal to another row, such as rows 0 and 40...
+    80 of 80 rows are equal to another row, such as row 0 and row 40...
     """
     check_count("random_state", random_state, 0)
     stated = Schema.of(schema)
