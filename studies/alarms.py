@@ -3,11 +3,19 @@
 ``python -m studies.alarms [--tables N] [--seed S]`` draws clean tables of eight laws (40 to 1,200
 rows, 5 to 600 columns, two to five classes, half of them with a signal, half with missing values at
 random) and tables with one planted lie each, and writes the counts to ``results/alarms.json``.
+
+Then noise with each lie goes through every command, and into Python: is the lie named, is a column
+that numbers the rows left out, and does the report say "Yes"?
 """
 
 import argparse
+import contextlib
+import io
 import json
+import sys
+import tempfile
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,8 +23,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from featly import __version__, check_table
+from featly import LeakWarning, __version__, check_table
 from featly.basics.atomic_file import whole_file
+from featly.study import Dataset
 
 RESULTS = Path(__file__).with_name("results") / "alarms.json"
 LAWS = ("normal", "factors", "blocks", "coarse", "levels", "subtypes", "lognormal", "mixed")
@@ -76,10 +85,13 @@ def draw_lie(lie: str, rng: np.random.Generator, n: int = 300, p: int = 60) -> t
         noise = float(lie.rpartition(" ")[2]) * rng.normal(size=X.shape)
         return np.vstack([X, X + noise]), np.tile(y, 2)
     frame = pl.DataFrame(X)
+    if lie == "none":
+        return X, y
     if lie == "row numbers":
         return frame.with_columns(no=pl.Series(rng.permutation(n) + 1)), y
     if lie == "missing 35% and 51%":
-        X[rng.random(n) < np.where(y == 1, 0.51, 0.35), 0] = np.nan
+        high, low = (0.51, 0.35) if n >= 300 else (0.65, 0.2)
+        X[rng.random(n) < np.where(y == 1, high, low), 0] = np.nan
         return X, y
     if lie == "copy of the class":
         return frame.with_columns(state=pl.Series(np.array(["alive", "dead"])[y])), y
@@ -95,6 +107,7 @@ def draw_lie(lie: str, rng: np.random.Generator, n: int = 300, p: int = 60) -> t
     return pl.DataFrame(X).with_columns(lab=pl.Series(np.array(["n", "s"])[site])), y
 
 
+# the kind of finding that names each lie
 LIES = {
     "rows twice, noise sd 0.0": "twins",
     "rows twice, noise sd 0.2": "twins",
@@ -105,7 +118,78 @@ LIES = {
     "separator": "separates",
     "follow-up time": "time to the event",
     "site that goes with the class": "batch",
+    "none": "",
 }
+
+
+# ---- every route ---------------------------------------------------------------------------------
+ROUTES = {
+    "rank": ("--method", "univariate-test"),
+    "select": ("--method", "univariate-test", "--count", "4"),
+    "evaluate": ("--splits", "3", "--sizes", "1,4", "--methods", "univariate-test"),
+    "report": ("--splits", "3", "--sizes", "1,4", "--null", "19", "--methods", "univariate-test",
+               "--format", "json"),
+    "advise": (),
+}  # fmt: skip
+ROWS, COLUMNS = 120, 24
+
+
+def run_command(*arguments: str) -> tuple[str, str]:
+    """Run the command line in this process; return standard output and standard error."""
+    from featly.cli.main import main as run
+
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["featly", *arguments]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            run()
+    except SystemExit as ended:
+        if ended.code:
+            raise RuntimeError(f"{arguments}: {err.getvalue()}") from None
+    finally:
+        sys.argv = before
+    return out.getvalue(), err.getvalue()
+
+
+def follow_lie(lie: str, rng: np.random.Generator, folder: Path) -> dict[str, bool]:
+    """Send noise with a lie through every route; return what was seen, by name."""
+    X, y = draw_lie(lie, rng, ROWS, COLUMNS)
+    frame = X if isinstance(X, pl.DataFrame) else pl.DataFrame(X)
+    frame = frame.rename({name: name.replace("column_", "m") for name in frame.columns})
+    path = str(folder / "table.csv")
+    frame.with_columns(y=pl.Series(y)).write_csv(path)
+    seen = {}
+    for route, options in ROUTES.items():
+        page = str(folder / "report.json")
+        form = ("-o", page) if route == "report" else ("--json",)
+        out, err = run_command(route, path, "-t", "y", *options, *form)
+        document = json.loads(Path(page).read_text("utf-8") if route == "report" else out)
+        kinds = {finding["kind"] for finding in document["findings"]}
+        seen[f"{route}: named"] = LIES[lie] in kinds and ("alarm: " in err or "question: " in err)
+        if route == "report":
+            answers = [answer["answer"] for answer in document["answers"]]
+            seen["report: says Yes"] = any(answer.startswith("Yes") for answer in answers)
+            seen["report: waits"] = any(f["withholds"] for f in document["findings"])
+        if lie == "row numbers" and route != "advise":
+            rest = {key: value for key, value in document.items() if key != "findings"}
+            seen[f"{route}: left out"] = '"no"' not in json.dumps(rest)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Dataset.of(frame, y)
+    seen["Dataset.of: warned"] = any(w.category is LeakWarning for w in caught)
+    return seen
+
+
+def follow_lies(n_tables: int, rng: np.random.Generator) -> dict[str, dict[str, int]]:
+    """Count what was seen of each lie."""
+    counts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for lie in LIES:
+            total: Counter[str] = Counter()
+            for _ in range(n_tables):
+                total.update(follow_lie(lie, rng, Path(folder)))
+            counts[lie] = dict(total)
+    return counts
 
 
 def main() -> None:
@@ -113,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=480, help="clean tables")
     parser.add_argument("--lies", type=int, default=40, help="tables of each lie")
+    parser.add_argument("--routes", type=int, default=3, help="tables of each lie, every command")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     began = time.time()
@@ -129,11 +214,14 @@ def main() -> None:
             for _ in range(arguments.lies)
         )
         for lie, kind in LIES.items()
+        if kind
     }
+    routes = follow_lies(arguments.routes, np.random.default_rng([arguments.seed, 1]))
     results = {
         "featly": __version__, "seed": arguments.seed, "clean_tables": arguments.tables,
         "clean": dict(sorted(clean.items())), "tables_of_each_lie": arguments.lies,
-        "lies": seen_lies, "seconds": round(time.time() - began),
+        "lies": seen_lies, "tables_of_each_lie_by_route": arguments.routes, "routes": routes,
+        "seconds": round(time.time() - began),
     }  # fmt: skip
     with whole_file(RESULTS) as file:
         file.write(json.dumps(results, indent=1).encode() + b"\n")

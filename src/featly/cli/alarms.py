@@ -172,7 +172,7 @@ def say_alarms(findings: Findings, options: Mapping[str, Any], *, notes: bool = 
         Whether notes are printed as well; those on columns that are left out always are.
     """
     words = OptionWords(options)
-    shown: Sequence[Any] = findings if notes else findings.spoken + findings.about("not checked")
+    shown: Sequence[Any] = findings if notes else findings.to_say + findings.about("not checked")
     for finding in shown:
         if finding.level == "alarm" or not options["quiet"]:
             text = f"{finding.level}: {finding.describe(words, known=options)}"

@@ -16,6 +16,7 @@ from featly.reports import text as words
 from featly.reports.answers import answers
 from featly.reports.context import Evidence
 from featly.reports.inference import compared_metric
+from featly.reports.paste import citation, methods_paragraph
 from featly.reports.signature import MOST_CELLS, feature_facts, near_misses
 from featly.study import Dataset, Results
 from featly.table.frames import is_frame
@@ -48,6 +49,8 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         facts["prior"] = str(evidence.prior).split("\n")
     facts["summary"] = words.summary(facts)
     facts["answers"] = answers(facts)
+    facts["methods_paragraph"] = methods_paragraph(facts)
+    facts["citation"] = citation(facts)
     return facts
 
 

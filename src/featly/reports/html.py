@@ -52,7 +52,7 @@ def page(evidence: Evidence, facts: dict[str, Any], drawn: list[Figure]) -> str:
     metric = facts["protocol"]["metric"]
     return template.render(
         facts=facts,
-        told=words.told(facts),
+        spoken_findings=words.spoken_findings(facts),
         style=Markup(_read_page_file("style.css")),
         script=Markup(_read_page_file("page.js")),
         done=words.describe_protocol(facts),

@@ -19,7 +19,7 @@ def markdown(facts: dict[str, Any], figures: list[Figure], folder: str) -> str:
             "**Values of single rows are in the figures.** Before you pass them on, see whether "
             "you may."
         )
-    parts += [_finding(finding) for finding in words.told(facts)]
+    parts += [_finding(finding) for finding in words.spoken_findings(facts)]
     parts += ["## How sure can one be?", _answers(facts), *_figures(figures, "certainty", folder)]
     parts += [
         f"## The signature: {words.amount(len(facts['signature']), 'column')}",
@@ -43,6 +43,9 @@ def markdown(facts: dict[str, Any], figures: list[Figure], folder: str) -> str:
         "## Do it again",
         *([_code_block(facts["command"])] if facts.get("command") else []),
         _code_block(facts["python"]),
+        "## For a paper",
+        _code_block(facts["methods_paragraph"]),
+        _bullet_list(facts["citation"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

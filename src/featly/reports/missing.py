@@ -1,4 +1,4 @@
-r"""What the missing values of chosen columns say: shares by class, and their part in the rank.
+r"""Missing values of chosen columns: shares by class, and their part in the rank.
 
 With s = -log2 rank of a column, as it is, with its known values shuffled among the rows that have
 one, and with values and missing cells shuffled together:
@@ -44,12 +44,12 @@ def missing_facts(evidence: Evidence) -> dict[int, dict[str, Any]]:
         return {}
     part = data.X[:, chosen]
     rows = read_rows(part, evidence.kinds_of_data(chosen))
-    found = describe_missing(rows, data.codes, len(data.classes))
+    columns = describe_missing(rows, data.codes, len(data.classes))
     limit = THOROUGH_SECONDS if evidence.inference.thorough else QUICK_SECONDS
     ends = time.perf_counter() + limit
     seconds = 0.0
     facts = {}
-    for position, column in zip(chosen, found, strict=True):
+    for position, column in zip(chosen, columns, strict=True):
         share = None
         if time.perf_counter() + 2 * DRAWS * seconds < ends and column.is_related:
             began = time.perf_counter()

@@ -22,7 +22,7 @@ __all__ = [
     "percent",
     "rate",
     "summary",
-    "told",
+    "spoken_findings",
 ]
 
 METRICS_IN_WORDS = {
@@ -80,7 +80,7 @@ def finding_text(finding: Finding, *, individuals: bool) -> str:
     return f"{message} {finding.mended or finding.remedy}".strip()
 
 
-def told(facts: dict[str, Any]) -> list[dict[str, Any]]:
+def spoken_findings(facts: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the findings that stand above all answers."""
     return [f for f in facts["findings"] if f["level"] != "note" or f["mended"]]
 

@@ -366,7 +366,7 @@ def _leave_out(
 
 def _warn_of_findings(findings: Findings, name: str) -> None:
     """Warn once of all alarms, questions, and columns that are left out."""
-    spoken = [f"{finding.level}: {finding}" for finding in findings.spoken]
+    spoken = [f"{finding.level}: {finding}" for finding in findings.to_say]
     if spoken:
         prefix = "" if name == "data" else f"dataset {name!r}: "
         warn_user(LeakWarning(prefix + "\n".join(spoken)))

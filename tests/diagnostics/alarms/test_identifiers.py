@@ -166,7 +166,7 @@ OTHERS = [
 ]
 
 
-def repeated(frame):
+def find_repeats(frame):
     return find_identifiers(read_rows(frame, None)).repeated
 
 
@@ -174,16 +174,16 @@ def repeated(frame):
 @pytest.mark.parametrize("name", IDENTIFIERS)
 def test_repeated_identifiers_are_suspected(name):
     values = [f"p{k // 2}" for k in range(40)]
-    assert repeated(pl.DataFrame({"age": range(40), name: values})) == [name]
+    assert find_repeats(pl.DataFrame({"age": range(40), name: values})) == [name]
     codes = pl.DataFrame({name: [k // 2 for k in range(40)]})
-    assert repeated(codes) == [name]
-    assert repeated(codes.cast(pl.String).cast(pl.Categorical)) == [name]
-    assert repeated(codes.cast(pl.Float64)) == [name]  # as read from text files with missing values
+    assert find_repeats(codes) == [name]
+    assert find_repeats(codes.cast(pl.String).cast(pl.Categorical)) == [name]
+    assert find_repeats(codes.cast(pl.Float64)) == [name]  # as read from text files with missing values
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_names_are_not_suspected(name):
-    assert repeated(pl.DataFrame({name: [k // 2 for k in range(40)]})) == []
+    assert find_repeats(pl.DataFrame({name: [k // 2 for k in range(40)]})) == []
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_other_names_are_not_suspected(name):
     ],
 )
 def test_other_values_are_not_suspected(values):
-    assert repeated(pl.DataFrame({"patient": values})) == []
+    assert find_repeats(pl.DataFrame({"patient": values})) == []
 
 
 def test_patients_go_before_samples():
     frame = pl.DataFrame(
         {"sample": [k // 2 for k in range(40)], "patient": [k // 4 for k in range(40)]}
     )
-    assert repeated(frame) == ["patient", "sample"]
+    assert find_repeats(frame) == ["patient", "sample"]

@@ -304,7 +304,7 @@ def _identifier_groups(
     cells = np.nan_to_num(normal_scores(plain.numbers), nan=0.0)
     if not cells.shape[1]:
         return []
-    found = []
+    groups_of_names = []
     for f, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
         name = rows.names[f]
         if name not in who:
@@ -312,8 +312,8 @@ def _identifier_groups(
         texts = np.array(["", *map(str, levels)], dtype=object)[codes]
         groups = find_groups(texts.tolist(), name, cells, random_state)
         if groups is not None:
-            found.append(groups)
-    return found
+            groups_of_names.append(groups)
+    return groups_of_names
 
 
 def _about_group(groups: IdentifierGroups) -> Finding:

@@ -83,7 +83,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """What was seen, and what it would mean, rows counted from 0."""
+        """Sentences on what was seen, and what it would mean, rows counted from 0."""
         return str(self.message)
 
     @property
@@ -204,7 +204,7 @@ class Findings(Sequence[Finding]):
         return tuple(finding for finding in self.all if finding.kind in kinds)
 
     @property
-    def spoken(self) -> tuple[Finding, ...]:
+    def to_say(self) -> tuple[Finding, ...]:
         """Alarms, questions, and notes on something that was done."""
         return tuple(f for f in self.all if f.level != "note" or f.mended)
 

@@ -155,7 +155,7 @@ class Advice:
         lines += [f"judge it by {self.splits!r}, {self.learner}, sizes {self.sizes!r}"]
         lines += [f"  {reason}" for reason in self.reasons[1:]]
         lines += [f"choose the number of columns by {self.size_rule!r}"]
-        lines += [f"{finding.level}: {finding}" for finding in self.findings.spoken]
+        lines += [f"{finding.level}: {finding}" for finding in self.findings.to_say]
         lines += [f"look out: {text}" for text in self.warnings]
         return "\n".join(lines)
 
