@@ -88,7 +88,7 @@ def draw_lie(lie: str, rng: np.random.Generator, n: int = 300, p: int = 60) -> t
     if lie == "none":
         return X, y
     if lie == "row numbers":
-        return frame.with_columns(no=pl.Series(rng.permutation(n) + 1)), y
+        return frame.with_columns(entry=pl.Series(rng.permutation(n) + 1)), y
     if lie == "missing 35% and 51%":
         high, low = (0.51, 0.35) if n >= 300 else (0.65, 0.2)
         X[rng.random(n) < np.where(y == 1, high, low), 0] = np.nan
@@ -167,12 +167,11 @@ def follow_lie(lie: str, rng: np.random.Generator, folder: Path) -> dict[str, bo
         kinds = {finding["kind"] for finding in document["findings"]}
         seen[f"{route}: named"] = LIES[lie] in kinds and ("alarm: " in err or "question: " in err)
         if route == "report":
-            answers = [answer["answer"] for answer in document["answers"]]
-            seen["report: says Yes"] = any(answer.startswith("Yes") for answer in answers)
+            seen["report: says that it predicts"] = document["answers"][0]["answer"].startswith("Yes")
             seen["report: waits"] = any(f["withholds"] for f in document["findings"])
         if lie == "row numbers" and route != "advise":
             rest = {key: value for key, value in document.items() if key != "findings"}
-            seen[f"{route}: left out"] = '"no"' not in json.dumps(rest)
+            seen[f"{route}: left out"] = '"entry"' not in json.dumps(rest)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Dataset.of(frame, y)
