@@ -167,7 +167,8 @@ def follow_lie(lie: str, rng: np.random.Generator, folder: Path) -> dict[str, bo
         kinds = {finding["kind"] for finding in document["findings"]}
         seen[f"{route}: named"] = LIES[lie] in kinds and ("alarm: " in err or "question: " in err)
         if route == "report":
-            seen["report: says that it predicts"] = document["answers"][0]["answer"].startswith("Yes")
+            answer = document["answers"][0]["answer"]
+            seen["report: says that it predicts"] = answer.startswith("Yes")
             seen["report: waits"] = any(f["withholds"] for f in document["findings"])
         if lie == "row numbers" and route != "advise":
             rest = {key: value for key, value in document.items() if key != "findings"}

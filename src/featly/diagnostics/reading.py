@@ -7,15 +7,18 @@ import numpy as np
 
 from featly.basics.errors import DataError
 from featly.basics.estimators import BaseEstimator
+from featly.basics.kinds import CONTINUOUS
 from featly.basics.params import Whole
 from featly.basics.typing import BoolArray, FloatArray, IntArray
-from featly.problem.ingest_rows import MixedReader, MixedRows
+from featly.problem.ingest import read_numbers
+from featly.problem.ingest_rows import LARGEST, MixedReader, MixedRows
 from featly.table.frames import is_frame, open_table
 from featly.table.schema import Schema
 
 __all__ = ["Rows", "check_count", "draw_stratified", "new_levels", "read_pair", "read_rows"]
 
 
+WIDE = 2000  # columns of a frame from which numbers are read at once
 FEW_LEVELS = 20  # a column with up to half as many levels is never an identifier
 
 
@@ -146,8 +149,35 @@ def read_rows(X: Any, schema: Schema | dict[str, Any] | None) -> Rows:
     if isinstance(X, Rows):
         return X
     _refuse_empty(X, "X")
+    numbers = _read_wide_numbers(X, schema)
+    if numbers is not None:
+        return numbers
     reader = MixedReader(schema)
     return _make_rows(reader, reader.fit(X, _Diagnostics()))
+
+
+def _read_wide_numbers(X: Any, schema: Schema | dict[str, Any] | None) -> Rows | None:
+    """Read a wide frame of numbers without a reader for other rows, which takes longer.
+
+    None if it is no such frame, or something is wrong with it that the reader says.
+    """
+    if not is_frame(X) or X.shape[1] < WIDE:
+        return None
+    table = open_table(X)
+    columns = Schema.of(schema).resolve(table.names, table.kinds())
+    if (columns.kinds != CONTINUOUS).any() or (columns.inferred != CONTINUOUS).any():
+        return None
+    values = read_numbers(table, columns)
+    if values is None:
+        return None
+    numbers = values.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(numbers, axis=0), np.fmax.reduce(numbers, axis=0)
+    if not (low >= -LARGEST).all() or not (high <= LARGEST).all():  # nor if a column is empty
+        return None
+    nothing = np.empty((0, len(numbers)), np.int64)
+    positions = np.arange(numbers.shape[1])
+    return Rows(numbers, nothing, positions, nothing[:, 0], list(table.names), [])
 
 
 def _refuse_empty(X: Any, name: str) -> None:

@@ -21,8 +21,8 @@ __all__ = [
     "not_compared",
     "percent",
     "rate",
-    "summary",
     "spoken_findings",
+    "summary",
 ]
 
 METRICS_IN_WORDS = {

@@ -161,3 +161,16 @@ def test_clean_tables_are_silent(law):
             X = X.round()
         X[rng.random(X.shape) < 0.1] = np.nan
         assert check_table(X, y).alarms == check_table(X, y).questions == ()
+
+
+def test_a_wide_frame_is_read_as_an_array_is():
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(40, 2100)), np.arange(40) % 2
+    X[:, 5] = np.arange(40)
+    X[rng.random(40) < 0.5 * y, 9] = np.nan
+    frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(2100)])
+    by_frame, by_array = check_table(frame, y), check_table(X, y)
+    assert str(by_frame) == str(by_array)
+    assert by_frame.alarms[0].columns == ("x5",)
+    empty = frame.with_columns(x7=pl.lit(None, pl.Float64))
+    assert str(check_table(empty, y)) == str(by_frame)

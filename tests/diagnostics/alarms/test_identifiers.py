@@ -178,7 +178,9 @@ def test_repeated_identifiers_are_suspected(name):
     codes = pl.DataFrame({name: [k // 2 for k in range(40)]})
     assert find_repeats(codes) == [name]
     assert find_repeats(codes.cast(pl.String).cast(pl.Categorical)) == [name]
-    assert find_repeats(codes.cast(pl.Float64)) == [name]  # as read from text files with missing values
+    assert find_repeats(codes.cast(pl.Float64)) == [
+        name
+    ]  # as read from text files with missing values
 
 
 @pytest.mark.parametrize("name", OTHERS)

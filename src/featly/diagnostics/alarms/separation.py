@@ -149,10 +149,10 @@ def find_timers(rows: Rows, y: IntArray, *, known: tuple[str, ...] = ()) -> list
     """Find columns of positive numbers with a name like time that differ between two classes."""
     timers = []
     for f, column in zip(rows.numeric.tolist(), rows.numbers.T, strict=True):
-        values = column[~np.isnan(column)]
         name = rows.names[f]
         if name in known or not TIME.search(_spread_words(name)):
             continue
+        values = column[~np.isnan(column)]
         if len(values) < 2 * LEAST_ROWS or values.min() < 0 or len(np.unique(values)) < 10:
             continue
         deviate = _rank_deviate(column, y)

@@ -37,7 +37,7 @@ __all__ = ["Twins", "draw_columns", "find_twins", "normal_scores"]
 
 LEAST_ROWS = 10
 MOST_COLUMNS = 1000
-MOST_QUERIES, MANY_ROWS, FEW_QUERIES = 2000, 50_000, 500
+MOST_QUERIES, MANY_ROWS, FEW_QUERIES = 2000, 50_000, 250
 OPERATIONS = 2e10  # products of cells: the work is kept below, by drawing fewer columns
 LEAST_COLUMNS = 50
 MOST_LEVELS = 100  # of a category that is compared, levels of one row not counted
