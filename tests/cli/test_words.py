@@ -111,7 +111,7 @@ def test_warnings_are_said_in_options_too(featly, tmp_path):
     path.write_text("\n".join(["patient,age,dose,ill", *rows]) + "\n")
     code, _, err = featly("evaluate", path, "-t", "ill", "--splits", 2, "--methods", "f-test")
     assert code == 0, err
-    assert "pass --row-groups patient, or leave the column out" in err
+    assert "(--row-groups patient or --known-before patient)" in err
 
 
 @pytest.mark.parametrize(

@@ -208,3 +208,11 @@ def test_patients_go_before_samples():
         {"sample": [k // 2 for k in range(40)], "patient": [k // 4 for k in range(40)]}
     )
     assert find_repeats(frame) == ["patient", "sample"]
+
+
+def test_numbers_that_are_declared_labels_name_rows_as_numbers_do():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"age": rng.integers(30, 80, 60), "number": rng.permutation(60)})
+    rows = read_rows(frame, {"categorical": ["age", "number"]})
+    parts = find_identifiers(rows)
+    assert (parts.numbers, parts.texts, parts.many_levels) == (["number"], [], [])

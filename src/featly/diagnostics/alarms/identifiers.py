@@ -12,7 +12,7 @@ repeat.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,7 +134,11 @@ def find_identifiers(rows: Rows) -> Identifiers:
             continue
         present = [str(level) for level, n in zip(levels, counts, strict=True) if n]
         name = rows.names[f]
-        if are_dates(present):
+        values = _as_numbers(levels)
+        if values is not None:  # declared to be labels: they name rows as numbers do
+            if numbers_rows(values[known - 1]):
+                numbers.append(name)
+        elif are_dates(present):
             if n_levels > MANY_LEVELS * len(known):  # a few months are levels like others
                 dates.append(name)
         elif 2 * n_levels > len(known):
@@ -146,6 +150,14 @@ def find_identifiers(rows: Rows) -> Identifiers:
     repeated = [name for name in _find_repeated(rows) if name not in apart]
     many = [name for name in many if name not in repeated]
     return Identifiers(numbers, texts, free, dates, many, repeated)
+
+
+def _as_numbers(levels: Iterable[str]) -> FloatArray | None:
+    """Return levels as numbers; None if one is none."""
+    try:
+        return np.array([float(level) for level in levels])
+    except ValueError:
+        return None
 
 
 def _find_repeated(rows: Rows) -> list[str]:
