@@ -27,6 +27,7 @@ from featly.diagnostics.alarms.finding import (
     Finding,
     Findings,
     join_names,
+    let_in,
 )
 from featly.diagnostics.alarms.identifiers import (
     IdentifierGroups,
@@ -351,7 +352,7 @@ def _about_identifiers(
         remedy = "Keep the rows of an individual together, or say that there are no individuals."
         if has_row_groups:
             remedy, options = "Leave it out." if one else "Leave them out.", (("drop", names[0]),)
-        options = (*options, ("known_before", ",".join(names[:3])))
+        options = (*options, *let_in(names))
         findings.append(Finding("alarm", REPEATED, text, remedy, options, names))
     words = (
         ("numbers", "numbers the rows", "number the rows"),
@@ -466,7 +467,7 @@ def _about_missing(
             f"{'it' if one else 'them'} for these alone."
         )
         remedy = "Is a value missing because of the outcome? Then go by values alone."
-        options = (("ignore_missing", ""), ("known_before", ",".join(column.names[:3])))
+        options = (("ignore_missing", ""), *let_in(column.names))
         findings.append(
             Finding("alarm", "missing values", text, remedy, options, tuple(column.names))
         )

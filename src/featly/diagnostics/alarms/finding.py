@@ -18,6 +18,7 @@ __all__ = [
     "Findings",
     "all_left_out_error",
     "join_names",
+    "let_in",
 ]
 
 
@@ -40,6 +41,7 @@ LEVELS: tuple[Level, ...] = ("alarm", "question", "note")
 IDENTIFIER, REPEATED, TEXT, DATES = "identifier", "repeated identifier", "text", "dates"
 LEFT_OUT = (IDENTIFIER, REPEATED, TEXT, DATES)
 WITHHOLDING = ("batch", "time to the event")  # questions
+MOST_NAMED = 8  # columns in an option
 LISTS = ("known_before", "keep")  # parts of a schema
 FLAGS = ("ignore_missing", "drop_twins")
 NOT_OF_PYTHON = ("drop", "drop_twins")  # options for what is one line of Python
@@ -224,7 +226,7 @@ class Findings(Sequence[Finding]):
             return replace(
                 finding,
                 mended=f"{said} To let {'it' if len(finding.columns) == 1 else 'them'} in, say so.",
-                options=(*options, ("known_before", ",".join(finding.columns[:3]))),
+                options=(*options, *let_in(finding.columns)),
             )
 
         return Findings(tuple(leave_out(finding) for finding in self.all))
@@ -278,6 +280,12 @@ def join_names(names: Sequence[str], most: int = 3) -> str:
     """
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def let_in(columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return the option that says of columns that they were known before; none for many columns."""
+    is_plain = len(columns) <= MOST_NAMED and not any("," in name for name in columns)
+    return (("known_before", ",".join(columns)),) if is_plain else ()
 
 
 def all_left_out_error(source: str, columns: Sequence[str]) -> DataError:
