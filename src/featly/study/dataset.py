@@ -9,28 +9,25 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from featly.basics.caller import warn_user
 from featly.basics.errors import (
     DataError,
-    LeakWarning,
-    Parameter,
-    ParameterError,
     Row,
     Setting,
     TargetName,
 )
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, ORDINAL
 from featly.basics.typing import AnyArray, ByteArray, IntArray
-from featly.diagnostics.alarms import (
-    Findings,
-    all_left_out_error,
-    check_safely,
-    twin_groups,
-)
+from featly.diagnostics.alarms import Findings, check_safely, twin_groups
 from featly.measures.recovery import Roles
 from featly.problem.ingest import read
 from featly.problem.target import are_ambiguous, read_classes
 from featly.registry import methods_that, suggest
+from featly.study.table_findings import (
+    check_names,
+    has_auto_groups,
+    leave_out_identifiers,
+    warn_of_findings,
+)
 from featly.table.frames import (
     ArrayTable,
     DefaultNames,
@@ -47,8 +44,6 @@ from featly.table.schema import Columns, Schema
 from featly.table.unknown_column import describe_unknown_column
 
 __all__ = ["Dataset", "family_of", "take_rows"]
-
-AUTO = "auto"  # as row groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +164,7 @@ class Dataset:
         if y is None:
             raise DataError(f"dataset {name!r} has no target: pass y, or the name of its column")
         refuse_shapes(X)
-        is_auto = _is_auto(X, row_groups)
+        is_auto = has_auto_groups(X, row_groups)
         named = {"y": y, "row_groups": None if is_auto else row_groups, "official": official}
         X, taken = _take_out_columns(X, named)
         y, row_groups, official = taken["y"], taken["row_groups"], taken["official"]
@@ -189,7 +184,8 @@ class Dataset:
             )
         codes, classes = read_classes(y, n_rows, f"dataset {name!r}")
         if names is not None:
-            _check_names(names, X.shape[1] if hasattr(X, "shape") else len(X[0]))
+            check_names(names, X.shape[1] if hasattr(X, "shape") else len(X[0]))
+        is_checked = findings is not None
         if findings is None:
             findings = check_safely(
                 X,
@@ -198,17 +194,14 @@ class Dataset:
                 names=names,
                 has_row_groups=row_groups is not None,
             )
-            is_checked_here = True
-        else:
-            is_checked_here = False
         X, columns = _normal_form(X, Schema.of(schema))
         if names is not None:
             columns = replace(columns, names=[str(name) for name in names])
         positions = None
         if roles is None:
-            X, columns, positions, findings = _leave_out(X, columns, findings, name)
-        if is_checked_here:
-            _warn_of_findings(findings, name)
+            X, columns, positions, findings = leave_out_identifiers(X, columns, findings, name)
+        if not is_checked:
+            warn_of_findings(findings, name)
         if roles is not None and roles.n_features != len(columns.kinds):
             raise DataError(
                 f"dataset {name!r} has {len(columns.kinds)} columns, but its roles are of "
@@ -332,44 +325,6 @@ def _column(frame: Any, position: int) -> Any:
 
     narwhals_frame = nw.from_native(frame, eager_only=True)
     return narwhals_frame[narwhals_frame.columns[position]].to_list()
-
-
-def _is_auto(X: Any, row_groups: Any) -> bool:
-    """Return whether rows are to be grouped by what they are alike in."""
-    if not isinstance(row_groups, str) or row_groups != AUTO:
-        return False
-    return not is_frame(X) or AUTO not in open_table(X).names
-
-
-def _check_names(names: Sequence[str], n_columns: int) -> None:
-    """Raise ParameterError unless there is a name for every column."""
-    if isinstance(names, str):
-        raise ParameterError(Setting("names", names), ": give a list with a name for each column")
-    if len(names) != n_columns:
-        raise ParameterError(Parameter("names"), f": give {n_columns} of them, one for each column")
-
-
-def _leave_out(
-    X: Any, columns: Columns, findings: Findings, name: str
-) -> tuple[Any, Columns, IntArray | None, Findings]:
-    """Leave out the columns that number or name the rows, where nobody has done so yet."""
-    left_out = findings.columns_to_leave_out()
-    if not left_out:
-        return X, columns, None, findings
-    kept = np.array([str(column) not in left_out for column in columns.names], np.bool_)
-    if not kept.any():
-        raise all_left_out_error(f"dataset {name!r}", left_out)
-    positions = np.flatnonzero(kept)
-    X = take_columns(X, positions) if is_frame(X) else X[:, positions]
-    return X, columns.take(positions), positions, findings.mend_left_out()
-
-
-def _warn_of_findings(findings: Findings, name: str) -> None:
-    """Warn once of all alarms, questions, and columns that are left out."""
-    spoken = [f"{finding.level}: {finding}" for finding in findings.to_say]
-    if spoken:
-        prefix = "" if name == "data" else f"dataset {name!r}: "
-        warn_user(LeakWarning(prefix + "\n".join(spoken)))
 
 
 def _normal_form(X: Any, schema: Schema) -> tuple[Any, Columns]:

@@ -5,9 +5,9 @@ from featly.diagnostics.alarms.check import (
     check_safely,
     check_table,
     not_checked,
-    twin_groups,
 )
 from featly.diagnostics.alarms.finding import Finding, Findings, all_left_out_error
+from featly.diagnostics.alarms.row_groups import twin_groups
 
 __all__ = [
     "Finding",

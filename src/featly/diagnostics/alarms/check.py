@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from featly.basics.errors import DataError, Parameter, Row, Text
+from featly.basics.errors import Row, Text
 from featly.basics.typing import FloatArray, IntArray
 from featly.diagnostics.alarms.batches import (
     Batch,
@@ -32,18 +30,18 @@ from featly.diagnostics.alarms.finding import (
 from featly.diagnostics.alarms.identifiers import (
     IdentifierGroups,
     Identifiers,
-    find_groups,
     find_identifiers,
 )
 from featly.diagnostics.alarms.missing import find_missing_that_tells
+from featly.diagnostics.alarms.row_groups import identifier_groups
 from featly.diagnostics.alarms.separation import find_separator, find_timers, is_late_name
-from featly.diagnostics.alarms.twins import Twins, find_twins, normal_scores
+from featly.diagnostics.alarms.twins import Twins, find_twins
 from featly.diagnostics.reading import Rows, check_count, draw_stratified, read_rows
 from featly.problem.target import Classes, Target, read_target
 from featly.table.frames import take_rows
 from featly.table.schema import Schema
 
-__all__ = ["check_rows", "check_safely", "check_table", "not_checked", "twin_groups"]
+__all__ = ["check_rows", "check_safely", "check_table", "not_checked"]
 
 FEW_IN_CLASS = 5
 NOT_CHECKED = "not checked"
@@ -52,7 +50,6 @@ LAG, LAG_LEVEL = 0.2, 0.01
 MOST_CELLS, LEAST_DRAWN = 1_000_000, 300  # questions and notes are asked of a sample of rows
 MOST_ROWS = 50_000  # that are read
 MOST_CHECKED, MOST_SPARSE = 1_000_000_000, 20_000_000  # cells
-MOST_GROUPED = 20_000  # rows whose identifiers are cut into parts
 
 
 def check_table(
@@ -192,70 +189,6 @@ def check_rows(
     return Findings.from_list(findings)
 
 
-def twin_groups(
-    X: Any, *, schema: Schema | dict[str, Any] | None = None, random_state: int = 0
-) -> IntArray:
-    """Group rows that are alike in nearly everything, or by parts of their identifier.
-
-    Every row is held against all others, so that this takes time that grows with the square of
-    their number.
-
-    Parameters
-    ----------
-    X : data frame, array or sparse matrix of shape (n_rows, n_features)
-        Without the target.
-    schema : Schema, dict or None, default=None
-        What is known about the columns, see :class:`featly.Schema`.
-    random_state : int, default=0
-        Seed of the random numbers.
-        They draw columns of wide tables.
-
-    Returns
-    -------
-    int array of shape (n_rows,)
-        A number for every row, equal for rows that belong together, as `row_groups` takes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from featly.diagnostics import twin_groups
-    >>> X = np.random.default_rng(0).normal(size=(30, 10))
-    >>> groups = twin_groups(np.concatenate([X, X]))
-    >>> len(np.unique(groups)), bool((groups[:30] == groups[30:]).all())
-    (30, True)
-
-    The first row of every group, to leave the others out:
-
-    >>> first = np.unique(groups, return_index=True)[1]
-    """
-    check_count("random_state", random_state, 0)
-    rows = read_rows(X, schema)
-    identifiers = find_identifiers(rows)
-    apart = {*identifiers.who, *identifiers.many_levels}
-    plain = rows.take_columns(np.array([name not in apart for name in rows.names], np.bool_))
-    labels = find_twins(plain, all_rows=True, random_state=random_state).groups()
-    if labels is None:
-        raise DataError(
-            "rows that are alike form a group of more than 20 rows: something else than an "
-            "individual that is there twice makes them alike; name a column of groups, ",
-            Parameter("row_groups"),
-        )
-    for groups in _identifier_groups(rows, plain, identifiers.who, random_state):
-        labels = _join_groups(labels, groups.labels)
-    return labels
-
-
-def _join_groups(first: IntArray, second: IntArray) -> IntArray:
-    """Return the groups of rows that share a group in either."""
-    n = len(first)
-    ends = np.concatenate([first, first.max() + 1 + second])
-    n_nodes = int(ends.max()) + 1 + n
-    rows = np.tile(np.arange(n), 2) + int(ends.max()) + 1
-    links = coo_array((np.ones(2 * n), (rows, ends)), (n_nodes, n_nodes))
-    components = connected_components(links, directed=False)[1][int(ends.max()) + 1 :]
-    return np.unique(components, return_inverse=True)[1].astype(np.int64)
-
-
 # ---- rows ----------------------------------------------------------------------------------------
 def _about_twins(twins: Twins, has_row_groups: bool) -> list[Finding]:
     if not len(twins.pairs):
@@ -293,28 +226,7 @@ def _about_groups(
     """Look for groups of rows in the parts of identifiers."""
     if has_row_groups:
         return []
-    return [_about_group(groups) for groups in _identifier_groups(rows, plain, who, random_state)]
-
-
-def _identifier_groups(
-    rows: Rows, plain: Rows, who: Sequence[str], random_state: int
-) -> list[IdentifierGroups]:
-    """Return groups of rows that parts of identifiers make."""
-    if not who or rows.n_rows > MOST_GROUPED:
-        return []
-    cells = np.nan_to_num(normal_scores(plain.numbers), nan=0.0)
-    if not cells.shape[1]:
-        return []
-    groups_of_names = []
-    for f, codes, levels in zip(rows.categorical, rows.codes, rows.levels, strict=True):
-        name = rows.names[f]
-        if name not in who:
-            continue
-        texts = np.array(["", *map(str, levels)], dtype=object)[codes]
-        groups = find_groups(texts.tolist(), name, cells, random_state)
-        if groups is not None:
-            groups_of_names.append(groups)
-    return groups_of_names
+    return [_about_group(groups) for groups in identifier_groups(rows, plain, who, random_state)]
 
 
 def _about_group(groups: IdentifierGroups) -> Finding:
