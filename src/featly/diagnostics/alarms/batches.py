@@ -30,6 +30,7 @@ LEAST_V, LEVEL = 0.5, 0.001
 LEAST_SHARE, TEST = 0.15, 0.01
 SHUFFLES = 199
 MOST_ROWS = 5000
+MOST_CANDIDATES = 1000  # columns that may be a batch; of more, some are drawn
 MOST_SHUFFLED = 2000  # rows that are shuffled
 FIRST_ROWS = 64  # that tell whether a column may have few values
 LEAST_LAG = 0.2
@@ -69,12 +70,16 @@ def find_batches(
     y : int array of shape (n_rows,)
     n_classes : int
     groupings : sequence of (int, int array)
-        Columns that may be one, and the group of every row, -1 where it is missing.
+        Columns that may be one, and the group of every row, -1 where it is missing. Of more than
+        1,000, as in a table of genotypes, so many are drawn.
     random_state : int, default=0
         Seed of the random numbers.
         They shuffle within the classes.
     """
     rng = np.random.default_rng(random_state)
+    if len(groupings) > MOST_CANDIDATES:
+        drawn = np.sort(rng.choice(len(groupings), MOST_CANDIDATES, replace=False))
+        groupings = [groupings[k] for k in drawn.tolist()]
     candidates = [(f, groups) for f, groups in groupings if _are_sound(groups)]
     if not candidates:
         return []
