@@ -171,7 +171,8 @@ def follow_lie(lie: str, rng: np.random.Generator, folder: Path) -> dict[str, bo
             seen["report: says that it predicts"] = answer.startswith("Yes")
             seen["report: waits"] = any(f["withholds"] for f in document["findings"])
         if lie == "row numbers" and route != "advise":
-            rest = {key: value for key, value in document.items() if key != "findings"}
+            said = ("findings", "methods_paragraph")  # where it is said to be left out
+            rest = {key: value for key, value in document.items() if key not in said}
             seen[f"{route}: left out"] = '"entry"' not in json.dumps(rest)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
