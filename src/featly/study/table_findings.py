@@ -1,4 +1,4 @@
-"""What a dataset does about the findings of :func:`featly.check_table`."""
+"""Steps of a dataset after its table was checked: columns left out, one warning."""
 
 from collections.abc import Sequence
 from typing import Any
