@@ -74,6 +74,8 @@ lint: $(VENV)/.made-lint $(VENV)/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/repo/typed_use.py
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/repo/typed_use.py
 	PYTHONPATH=src:$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	  $(BIN)/basedpyright --verifytypes featly --ignoreexternal
 	$(BIN)/lint-imports

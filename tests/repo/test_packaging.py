@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import featly
+from tests.repo import public_names
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -89,3 +90,9 @@ def test_the_recipe_is_that_of_the_sdist(tmp_path):
     run = lines[lines.index("  run:") : lines.index("tests:")]
     assert run == ["  run:", "    - python >=3.11", "    - numpy >=1.26", ""]
     assert "    - setuptools >=77" in lines
+
+
+def test_type_checkers_see_the_names_of_today():
+    assert public_names.FILE.read_text("utf-8") == public_names.derive(), (
+        "python -m tests.repo.public_names"
+    )
