@@ -21,6 +21,7 @@ _MODULES = {
     "SchemaWarning": "featly.basics.errors",
     "ConvergenceWarning": "featly.basics.errors",
     "LeakWarning": "featly.basics.errors",
+    "MethodWarning": "featly.basics.errors",
     "NoEvidenceWarning": "featly.basics.errors",
     "SlowWarning": "featly.basics.errors",
     "StudyError": "featly.basics.errors",

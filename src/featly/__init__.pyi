@@ -7,6 +7,7 @@ from featly.basics.errors import ConvergenceWarning as ConvergenceWarning
 from featly.basics.errors import DataError as DataError
 from featly.basics.errors import DeviceError as DeviceError
 from featly.basics.errors import LeakWarning as LeakWarning
+from featly.basics.errors import MethodWarning as MethodWarning
 from featly.basics.errors import NoEvidenceWarning as NoEvidenceWarning
 from featly.basics.errors import ParameterError as ParameterError
 from featly.basics.errors import SchemaError as SchemaError
@@ -121,6 +122,7 @@ __all__ = [
     "MIM",
     "MKLRFE",
     "MRMR",
+    "MethodWarning",
     "MonotoneDependence",
     "MultiSURF",
     "MulticlassSVMRFE",

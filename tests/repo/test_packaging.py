@@ -1,4 +1,4 @@
-"""What is published: versions, recipe, contents of the archives, workflows, addresses."""
+"""Facts about what is published: versions, recipe, archives, workflows, addresses."""
 
 import hashlib
 import io

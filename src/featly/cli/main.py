@@ -39,7 +39,7 @@ from featly.cli.options import (
 from featly.cli.prior import prior_changes
 from featly.cli.redundancy import redundant_columns
 from featly.cli.report import report
-from featly.registry import METHODS
+from featly.registry import all_methods
 
 if TYPE_CHECKING:
     from featly.cli.deep import Deep
@@ -557,7 +557,9 @@ def methods(
         print_table(["--set", "default", "what it may be", "meaning"], rows)
         return
     if json:
-        print_json([{"name": n, "class": m.class_name, **m.as_dict()} for n, m in METHODS.items()])
+        print_json(
+            [{"name": n, "class": m.class_name, **m.as_dict()} for n, m in all_methods().items()]
+        )
         return
     names, rows = method_rows(short=is_output_terminal())
     note = (

@@ -21,7 +21,14 @@ from featly.cli.progress import choose_watcher, describe_stop
 from featly.cli.stored import parse_memory_limit
 from featly.cli.words import in_words_of_the_file
 from featly.io.stores import StoredTable
-from featly.registry import METHODS, method_class, methods_that, suggest
+from featly.registry import (
+    METHODS,
+    describe_unknown_method,
+    find_method,
+    method_class,
+    methods_that,
+    suggest,
+)
 from featly.table.frames import is_frame, open_table
 
 __all__ = [
@@ -81,14 +88,11 @@ class Stopped(KeyboardInterrupt):
 
 # ---- names, settings and resources ---------------------------------------------------------------
 def method_name(text: str) -> str:
-    """Return the name of a method in the registry; DataError names the nearest one."""
-    known = {**{name: name for name in METHODS}, **{m.class_name: n for n, m in METHODS.items()}}
-    lower = {name.lower(): name for name in known}
-    if text.lower() in lower:
-        return known[lower[text.lower()]]
-    nearest = difflib.get_close_matches(text.lower(), list(lower), n=1)
-    hint = f"did you mean {known[lower[nearest[0]]]!r}? " if nearest else ""
-    raise DataError(f"there is no method {text!r}: {hint}'featly methods' lists them")
+    """Return the name of a method in the registry; DataError says what comes nearest."""
+    name = find_method(text)
+    if name is None:
+        raise DataError(describe_unknown_method(text))
+    return name
 
 
 def has_own_count(text: str | None) -> bool:
@@ -388,6 +392,8 @@ def fit_method(
     else:
         if options["method"] is not None:
             name = method_name(options["method"])
+            if loud and options["method"].lower() not in (name, METHODS[name].class_name.lower()):
+                say(f"method: {name}, which is what {options['method']} is called here", "dim")
         else:
             name = choose_method(data)
             if loud:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from featly.entry_points import offered_methods
 from featly.registry import METHODS
 from featly.table.formats import (
     always_stored,
@@ -41,7 +42,9 @@ __all__ = [
 # ---- completion ----------------------------------------------------------------------------------
 def complete_method(incomplete: str) -> list[tuple[str, str]]:
     """Return the methods whose names begin with the typed text, with their summaries."""
-    return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
+    methods = {name: f"of the package {m.package}" for name, m in offered_methods().items()}
+    methods |= {name: method.summary for name, method in METHODS.items()}
+    return [(name, text) for name, text in methods.items() if name.startswith(incomplete)]
 
 
 def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
