@@ -39,6 +39,7 @@ from featly.cli.options import (
 from featly.cli.prior import prior_changes
 from featly.cli.redundancy import redundant_columns
 from featly.cli.report import report
+from featly.cli.warm import warm
 from featly.registry import all_methods
 
 if TYPE_CHECKING:
@@ -575,4 +576,5 @@ app.command(name="report")(report)
 app.command(name="combine")(combine)
 app.command(name="prior")(prior_changes)
 app.command(name="redundancy")(redundant_columns)
+app.command(name="warm")(warm)
 app.add_typer(study, name="study")

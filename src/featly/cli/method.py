@@ -19,6 +19,7 @@ from featly.cli.load import LoadedData
 from featly.cli.printing import amount, is_error_terminal, say
 from featly.cli.progress import choose_watcher, describe_stop
 from featly.cli.stored import parse_memory_limit
+from featly.cli.warm import announce_compilation
 from featly.cli.words import in_words_of_the_file
 from featly.io.stores import StoredTable
 from featly.registry import (
@@ -403,9 +404,9 @@ def fit_method(
     resource_parameters(name, resources, settings)
     start = time.perf_counter()
     bar = loud and is_error_terminal()
-    if bar and _is_first_run():
-        say("compiling for this machine, which is done once and takes some seconds ...", "dim")
     with ExitStack() as stack:
+        if bar:
+            stack.enter_context(announce_compilation(name))
         watcher = choose_watcher(data, name, settings, resources, bar=bar, loud=loud)
         try:
             method = fit(
@@ -424,13 +425,6 @@ def fit_method(
         if watcher is not None:
             watcher.finish()
     return name, method, time.perf_counter() - start
-
-
-def _is_first_run() -> bool:
-    """Return whether no loop has been compiled on this machine yet."""
-    from featly.core.runtime.jit import has_compiled_kernels
-
-    return not has_compiled_kernels()
 
 
 def fit(
