@@ -57,6 +57,7 @@ class Request:
     header: bool | None = None
     missing: Sequence[str] = ()
     n_features: int | None = None
+    sheet: str | None = None
     fill: bool = False
     target_file: str | None = None
     dataset: str | None = None
@@ -259,6 +260,7 @@ def load(
         header=request.header,
         missing=_split_names(request.missing),
         n_features=request.n_features,
+        sheet=request.sheet,
         apart=[*drop, *parts.get("categorical", []), *parts.get("ordinal", {})],
         verbose=verbose,
     )
@@ -290,6 +292,7 @@ def _load_stored(
     file = request.file
     kind = format_of_name(file)
     unused: dict[str, Any] = {"--fill": request.fill, "--n-features": request.n_features}
+    unused["--sheet"] = request.sheet
     if request.format is not None and (request.format != kind or is_always_stored(file)):
         unused["--format"] = request.format
     if kind is None or "without" not in FORMATS[kind].store_options:

@@ -220,6 +220,11 @@ Encoding = Annotated[
     str | None,
     typer.Option(help="Encoding of a text file; guessed from the file.", rich_help_panel=_READING),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Which sheet of a spreadsheet; the first one with cells otherwise.",
+                 metavar="NAME", rich_help_panel=_READING),
+]  # fmt: skip
 Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line names the columns.",
@@ -253,5 +258,6 @@ def about_columns(
     encoding: Encoding = None,
     header: Header = None,
     n_features: NFeatures = None,
+    sheet: Sheet = None,
 ) -> None:
     """Declare the options about a file and its columns for commands that take them."""
