@@ -93,10 +93,10 @@ def _refuse_other_archives(opened: ByteSource, content: bytes) -> None:
             f"{opened.name} is a spreadsheet or an archive, cut or damaged: copy it again"
         ) from None
     if not any(name.startswith("xl/") or name == "content.xml" for name in inside):
-        example = f", such as {inside[0]!r}," if inside else ""
+        example = f", such as {inside[0]!r}" if inside else ""
         raise DataError(
-            f"{opened.name} is an archive and no spreadsheet: unpack it and name a file{example} "
-            "of it"
+            f"{opened.name} is an archive and no spreadsheet: unpack it and name the file with the "
+            f"table{example}"
         )
 
 
