@@ -29,7 +29,7 @@ _MODULES = {
     "DecodedClassifier": "featly.combine.decoding",
     "combine_rankings": "featly.combine.rankings",
     "advise": "featly.study.advise",
-    "report": "featly.reports",
+    "report": "featly.reports.build",
     "Redundancy": "featly.diagnostics.redundancy_result",
     "redundancy": "featly.diagnostics.redundancy",
     "check_table": "featly.diagnostics.alarms",

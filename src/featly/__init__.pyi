@@ -78,7 +78,7 @@ from featly.preprocessing import MDLP as MDLP
 from featly.preprocessing import PKID as PKID
 from featly.preprocessing import SSVEncoder as SSVEncoder
 from featly.problem.scan import scan as scan
-from featly.reports import report as report
+from featly.reports.build import report as report
 from featly.study import Study as Study
 from featly.study.advise import advise as advise
 from featly.table.schema import Schema as Schema

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,11 @@ class _Selector(SelectorMixin, BaseEstimator):
     _columns: Columns
     _library: str | None
     _extra: list[str]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell type checkers of what a method adds when it is fitted, such as `p_value_`."""
 
     def _takes_many_classes(self) -> bool:
         """Return whether more than two classes are taken, directly or as problems of two."""

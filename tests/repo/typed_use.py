@@ -17,6 +17,7 @@ ranker = SVMRFE(n_features_to_select=2, C=1.0, schema=Schema(keep=["age"]))
 assert_type(ranker, DefinedSVMRFE)
 assert_type(ranker.fit([[0.0], [1.0]], [0, 1]), DefinedSVMRFE)
 assert_type(featly.FTest(), DefinedFTest)
+FTest().fit([[0.0], [1.0]], [0, 1]).p_value_.min()  # a method may add attributes
 a_ranker: Ranker = FTest()
 a_selector: SubsetSelector = featly.CFS()
 assert_type(read_table("a.csv", target="ill"), TableFile)

@@ -51,7 +51,7 @@ def cache_folder(module: Path) -> str | None:
     return str(root / _folder_name(module)) if _is_writable(root) else None
 
 
-class Compilation(numba.core.event.Listener):  # type: ignore[misc]
+class Compilation(numba.core.event.Listener):
     """Loops that this process compiles as long as the context is open; those of the cache are none.
 
     Parameters
@@ -73,11 +73,11 @@ class Compilation(numba.core.event.Listener):  # type: ignore[misc]
         self._lock = threading.RLock()  # a loop may compile others that it calls
 
     def __enter__(self) -> Self:
-        numba.core.event.register(_COMPILING, self)
+        numba.core.event.register(_COMPILING, self)  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *_: object) -> None:
-        numba.core.event.unregister(_COMPILING, self)
+        numba.core.event.unregister(_COMPILING, self)  # type: ignore[no-untyped-call]
 
     def on_start(self, event: Any) -> None:
         """Count a loop; numba calls this, by this name."""
