@@ -736,7 +736,7 @@ class Ranker(Threaded, InSchema, _RankerState):
         """Return the q-values; ParameterError if there are none, or a column has none."""
         if not self._has_q_values:
             self._refuse_fdr()
-        q: FloatArray = self.q_value_  # type: ignore[attr-defined]
+        q: FloatArray = self.q_value_
         if np.isnan(q).any():
             name = self._names()[int(np.isnan(q).argmax())]
             raise ParameterError(
