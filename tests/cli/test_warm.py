@@ -120,3 +120,16 @@ def test_a_ranking_after_it_compiles_nothing(warmed, name, csv, numbers, tmp_pat
     ]  # fmt: skip
     assert "0" in counts
     assert set(counts) <= {"0", "None"}
+
+
+def test_a_method_that_refuses_every_table_is_an_error(mistake, featly, monkeypatch):
+    seen = []
+
+    def refuse(data, name, *_, **__):
+        seen.append(name)
+        if name == "f-test" or len(seen) % 2:
+            raise DataError("not this one")
+
+    monkeypatch.setattr("featly.cli.method.fit", refuse)
+    assert featly("warm", "mkl-rfe") == (0, "", "[1/1] mkl-rfe: ready\n")
+    assert mistake("warm", "f-test") == "not this one"

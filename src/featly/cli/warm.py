@@ -52,7 +52,7 @@ def warm(
     import warnings
 
     from featly.basics.errors import DataError, ParameterError
-    from featly.cli.method import DEFAULTS, find_obstacles, fit, method_name
+    from featly.cli.method import DEFAULTS, find_obstacles, method_name
     from featly.cli.printing import say
     from featly.core.runtime import jit
     from featly.registry import METHODS
@@ -71,13 +71,26 @@ def warm(
         tables = [_load(path) for path in _write_small_tables(Path(folder))]
         for position, name in enumerate(names, 1):
             with jit.Compilation() as compilation:
-                for data in tables:
-                    if not find_obstacles(data)(name):
-                        fit(data, name, {}, n_jobs=jobs)
+                _fit_all(name, [data for data in tables if not find_obstacles(data)(name)], jobs)
             if not quiet:
                 done = f"{compilation.n_loops} loops compiled in {compilation.seconds:.1f} s"
                 done = done if compilation.n_loops else "ready"
                 say(f"[{position}/{len(names)}] {name}: {done}")
+
+
+def _fit_all(name: str, tables: list["LoadedData"], n_jobs: int | None) -> None:
+    """Fit a method to tables; it may refuse some, for reasons that it does not declare."""
+    from featly.basics.errors import DataError
+    from featly.cli.method import fit
+
+    refusals = []
+    for data in tables:
+        try:
+            fit(data, name, {}, n_jobs=n_jobs)
+        except DataError as problem:
+            refusals.append(problem)
+    if refusals and len(refusals) == len(tables):
+        raise refusals[0]
 
 
 def _load(path: Path) -> "LoadedData":
@@ -97,7 +110,7 @@ def _write_small_tables(folder: Path) -> list[Path]:
     paths = []
     for n_rows, n_columns in ((24, 40), (60, 5)):
         two, three = np.arange(n_rows) % 2, np.arange(n_rows) % 3
-        numbers: Any = rng.normal(size=(n_rows, n_columns)) + two[:, None] * (
+        numbers: Any = rng.normal(size=(n_rows, n_columns)) + 6 * two[:, None] * (
             np.arange(n_columns) < 3
         )
         decimal = pl.from_numpy(numbers, schema=[f"x{j}" for j in range(n_columns)])
