@@ -65,7 +65,7 @@ def test_a_method_is_warmed(featly, mistake, monkeypatch):
     assert (code, out) == (0, "")
     assert err == "[1/2] f-test: ready\n[2/2] mkl-rfe: ready\n"
     assert fitted.count("f-test") == 12  # not those with categories
-    assert fitted.count("mkl-rfe") == 6  # two classes
+    assert fitted.count("mkl-rfe") == 8  # two classes
     assert featly("warm", "--quiet")[2] == ""
     assert "univariate-test" in fitted
     assert "did you mean 'svm-rfe'" in mistake("warm", "svm-rf")

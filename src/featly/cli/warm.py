@@ -116,13 +116,16 @@ def _write_small_tables(folder: Path) -> list[Path]:
         decimal = pl.from_numpy(numbers, schema=[f"x{j}" for j in range(n_columns)])
         whole = decimal.select((pl.all() * 10).round().cast(pl.Int64))
         mixed = decimal.with_columns(
-            x1=pl.when(pl.int_range(n_rows) % 7 == 1).then(None).otherwise(pl.col("x1")),
             ward=pl.Series(rng.choice(["a", "b", "c"], n_rows)),
             sex=pl.Series(rng.choice(["f", "m"], n_rows)),
         )
+        incomplete = mixed.with_columns(
+            x1=pl.when(pl.int_range(n_rows) % 7 == 1).then(None).otherwise(pl.col("x1"))
+        )
+        frames = {"decimal": decimal, "whole": whole, "mixed": mixed, "incomplete": incomplete}
         labels = {"two": np.array(["no", "yes"])[two], "three": np.array(["I", "II", "III"])[three]}
         labels["numbers"] = numbers[:, 0] + rng.normal(size=n_rows)
-        for kind, frame in (("decimal", decimal), ("whole", whole), ("mixed", mixed)):
+        for kind, frame in frames.items():
             for word, target in labels.items():
                 path = folder / f"{kind}-{word}-{n_rows}.csv"
                 frame.with_columns(target=pl.Series(target)).write_csv(path)
