@@ -78,7 +78,7 @@ def test_no_folder_for_loops_is_an_error(mistake, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def warmed(tmp_path_factory):
+def warm_cache(tmp_path_factory):
     """A cache that holds what all methods need for tables read from text."""
     folder = tmp_path_factory.mktemp("kernels")
     env = {**os.environ, "FEATLY_CACHE_DIR": str(folder)}
@@ -108,13 +108,13 @@ def loops_of_a_ranking(name, path):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", METHODS)
-def test_a_ranking_after_it_compiles_nothing(warmed, name, csv, numbers, tmp_path):
+def test_a_ranking_after_it_compiles_nothing(warm_cache, name, csv, numbers, tmp_path):
     rng = np.random.default_rng(1)
     wide = tmp_path / "wide.csv"
     rows = [",".join([*(f"{v:.4f}" for v in rng.normal(size=90)), str(r % 2)]) for r in range(40)]
     wide.write_text("\n".join([",".join([*(f"g{j}" for j in range(90)), "ill"]), *rows]))
     counts = [
-        subprocess.run([sys.executable, "-c", RANK, name, path], env=warmed, check=True,
+        subprocess.run([sys.executable, "-c", RANK, name, path], env=warm_cache, check=True,
                        capture_output=True, text=True, timeout=300).stdout.strip()
         for path in (csv, numbers, wide)
     ]  # fmt: skip

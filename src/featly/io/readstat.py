@@ -126,13 +126,13 @@ def _label_values(frame: Any, metadata: Any) -> tuple[Any, list[str]]:
             columns.append(column)
     notes = []
     if labelled:
-        notes.append(f"value labels as categories in {_listed([repr(n) for n in labelled])}")
+        notes.append(f"value labels as categories in {_list_words([repr(n) for n in labelled])}")
     if partly:
-        notes.append(f"only some values have labels, so numbers stay, in {_listed(partly)}")
+        notes.append(f"only some values have labels, so numbers stay, in {_list_words(partly)}")
     return pl.DataFrame(columns), notes
 
 
-def _listed(words: list[str]) -> str:
+def _list_words(words: list[str]) -> str:
     rest = len(words) - FEW
     return ", ".join(words[:FEW]) + (f" and {rest} more" if rest > 0 else "")
 
