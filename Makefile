@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 # tests start Python many times: compiled bytecode is kept, also where the environment says not to
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-repo test-all test-gpu browser screenshots lint format bench studies docs clean
+.PHONY: help demo test test-repo test-all test-gpu browser screenshots lint format bench studies docs dist clean
 
 help:
 	@echo "make demo    set up, make a cohort of patients, rank its columns and report on them"
@@ -20,6 +20,7 @@ help:
 	@echo "make format  let ruff rewrite the code"
 	@echo "make bench   featly against its peers, in one run"
 	@echo "make studies published tables again, with a verdict on each claim (FEATLY_DATA names the data)"
+	@echo "make dist    build the sdist and the wheel, check them, run the demo from the wheel alone"
 	@echo "make docs    build the documentation into docs/_build/html, run its gallery, check its links"
 
 $(BIN)/python:
@@ -73,6 +74,8 @@ lint: $(VENV)/.made-lint $(VENV)/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/repo/typed_use.py
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/repo/typed_use.py
 	PYTHONPATH=src:$$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))") \
 	  $(BIN)/basedpyright --verifytypes featly --ignoreexternal
 	$(BIN)/lint-imports
@@ -92,5 +95,11 @@ docs: $(VENV)/.made-docs
 	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
+dist: $(VENV)/.made-dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python release/check_dist.py dist
+
 clean:
-	rm -rf $(VENV) docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build docs/_build docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

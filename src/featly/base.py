@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,11 @@ class _Selector(SelectorMixin, BaseEstimator):
     _columns: Columns
     _library: str | None
     _extra: list[str]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell type checkers of what a method adds when it is fitted, such as `p_value_`."""
 
     def _takes_many_classes(self) -> bool:
         """Return whether more than two classes are taken, directly or as problems of two."""
@@ -732,7 +737,7 @@ class Ranker(Threaded, InSchema, _RankerState):
         """Return the q-values; ParameterError if there are none, or a column has none."""
         if not self._has_q_values:
             self._refuse_fdr()
-        q: FloatArray = self.q_value_  # type: ignore[attr-defined]
+        q: FloatArray = self.q_value_
         if np.isnan(q).any():
             name = self._names()[int(np.isnan(q).argmax())]
             raise ParameterError(

@@ -3,113 +3,56 @@
 Importing it imports neither numba nor scikit-learn. A new method is one file and one entry here.
 What else is known of a method follows from its class; :mod:`featly.method_facts` has it written
 down, so that nothing needs to be imported to list the methods.
+
+Methods of other packages (:mod:`featly.entry_points`) are found by name as ours are, and `METHODS`
+has their entries too. They are not among the names that it iterates over, since to list them is to
+import them: :func:`all_methods` does.
 """
 
+import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any
 
-from featly.method_facts import FACTS
+from featly.basics.errors import MethodWarning
+from featly.entry_points import BrokenMethodError, load_offered, offered_methods
+from featly.method_entry import Method
+from featly.synonyms import NEAREST, SYNONYMS, squash
 
-__all__ = ["METHODS", "Method", "method_class", "methods_that", "suggest"]
+__all__ = [
+    "METHODS",
+    "Method",
+    "all_methods",
+    "describe_unknown_method",
+    "find_method",
+    "method_class",
+    "methods_that",
+    "suggest",
+]
 
 # methods that an error suggests first, from the quickest to the most thorough
 FIRST = ("FTest", "UnivariateTest", "JMI", "ReliefF", "SVMRFE", "MKLRFE", "ForestRanker")
 
 
-T = TypeVar("T")
+class _Methods(dict[str, Method]):
+    """Own methods by name; one of another package is looked up when it is asked for."""
+
+    def __missing__(self, name: str) -> Method:
+        if name not in offered_methods():
+            raise KeyError(name)
+        cls = load_offered(name)
+        summary = (cls.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+        return Method(
+            path=offered_methods()[name].path,
+            family="other",
+            tier="third-party",
+            summary=summary or f"of the package {offered_methods()[name].package}",
+            cost="not stated",
+        )
 
 
-class _Fact(Generic[T]):
-    """A fact about the class of a method."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, method: "Method", owner: type | None = None) -> T:
-        fact: T = method.facts[self.name]
-        return fact
-
-
-@dataclass(frozen=True)
-class Method:
-    """A method, known without importing it.
-
-    Parameters
-    ----------
-    path : str
-        ``"module:Class"``.
-    family : {"filter", "elimination", "embedded", "ensemble", "wrapper"}
-        A filter scores every column once; an elimination drops the worst ones round by round; an
-        embedded method takes the scores from one trained model; an ensemble makes one ranking of
-        several; a wrapper tries sets of columns with a learner.
-    tier : {"stable", "historical"}
-        Stable: agrees with an independent program or a proof, on real data. Historical: built
-        from its description, no independent check exists.
-    summary : str
-        One line.
-    cost : str
-        Number of operations, for n rows and p columns.
-
-    Attributes
-    ----------
-    kinds : tuple of str
-        The kinds of column it takes.
-    missing, sparse, many_classes : bool
-        Whether it takes missing values, sparse tables, more than two classes.
-    uses : tuple of str
-        The parts of a schema it uses besides the kinds.
-    targets : tuple of str
-        The kinds of target it takes.
-    weights, adds : bool
-        Whether it takes `sample_weight`; whether it learns batch by batch, by ``partial_fit``.
-    streams, on_device : bool
-        Whether it reads a table on disk by blocks of columns; whether it computes on a GPU. They
-        follow from the questions that it asks of a table.
-    """
-
-    path: str
-    family: Literal["filter", "elimination", "embedded", "ensemble", "wrapper"]
-    tier: Literal["stable", "historical"]
-    summary: str
-    cost: str
-
-    kinds: ClassVar[_Fact[tuple[str, ...]]] = _Fact()
-    missing: ClassVar[_Fact[bool]] = _Fact()
-    sparse: ClassVar[_Fact[bool]] = _Fact()
-    many_classes: ClassVar[_Fact[bool]] = _Fact()
-    uses: ClassVar[_Fact[tuple[str, ...]]] = _Fact()
-    targets: ClassVar[_Fact[tuple[str, ...]]] = _Fact()
-    weights: ClassVar[_Fact[bool]] = _Fact()
-    adds: ClassVar[_Fact[bool]] = _Fact()
-    streams: ClassVar[_Fact[bool]] = _Fact()
-    on_device: ClassVar[_Fact[bool]] = _Fact()
-
-    @property
-    def class_name(self) -> str:
-        """Name of the class in ``featly``."""
-        return self.path.partition(":")[2]
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Facts about the class with its default parameters: written down, or derived from it."""
-        if self.class_name in FACTS:
-            return FACTS[self.class_name]
-        return self.derive_facts()
-
-    def derive_facts(self) -> dict[str, Any]:
-        """Derive the facts from the class, which is imported for that."""
-        module, _, name = self.path.partition(":")
-        facts: dict[str, Any] = getattr(import_module(module), name)()._facts()
-        return facts
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what is written in the registry, and the facts."""
-        return asdict(self) | self.facts
-
-
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Method] = _Methods()
+METHODS |= {
     "f-test": Method(
         path="featly.filters.f_test:FTest",
         family="filter",
@@ -372,8 +315,97 @@ METHODS: dict[str, Method] = {
 }
 
 
+def all_methods() -> dict[str, Method]:
+    """Return own methods and those of other packages, which are imported; one that fails warns."""
+    methods = dict(METHODS)
+    for name, offered in offered_methods().items():
+        if name in METHODS:
+            warnings.warn(
+                MethodWarning(
+                    f"the package {offered.package!r} offers a method {name!r}, which is a name of "
+                    "featly's own: it is left out"
+                ),
+                stacklevel=2,
+            )
+            continue
+        try:
+            methods[name] = METHODS[name]
+        except BrokenMethodError as problem:
+            warnings.warn(MethodWarning(str(problem)), stacklevel=2)
+    return methods
+
+
+def find_method(text: str) -> str | None:
+    """Return the name of a method in the registry, or None.
+
+    Parameters
+    ----------
+    text : str
+        The name, the name of the class, or what another tool calls the same method.
+
+    Examples
+    --------
+    >>> from featly.registry import find_method
+    >>> find_method("FTest"), find_method("InfoGainAttributeEval"), find_method("boruta")
+    ('f-test', 'information-gain', None)
+    """
+    if text in METHODS:
+        return text
+    own = {squash(method.class_name): name for name, method in METHODS.items()}
+    own |= {squash(name): name for name in METHODS}
+    if squash(text) in own:
+        return own[squash(text)]
+    offered = _find_offered(text)
+    if offered is not None:
+        return offered if _is_usable(offered) else None
+    return {squash(synonym): name for synonym, name in SYNONYMS.items()}.get(squash(text))
+
+
+def _find_offered(text: str) -> str | None:
+    """Return the method of another package that has a name or a class called so."""
+    for name, offered in offered_methods().items():
+        if squash(text) in (squash(name), squash(offered.path.partition(":")[2])):
+            return name
+    return None
+
+
+def _is_usable(name: str) -> bool:
+    try:
+        load_offered(name)
+    except BrokenMethodError:
+        return False
+    return True
+
+
+def describe_unknown_method(text: str) -> str:
+    """Return a line that says why there is no such method, and what to take instead.
+
+    Examples
+    --------
+    >>> from featly.registry import describe_unknown_method
+    >>> describe_unknown_method("svmrf")
+    "there is no method 'svmrf': did you mean 'svm-rfe'? 'featly methods' lists them"
+    """
+    offered = _find_offered(text)
+    if offered is not None:
+        try:
+            load_offered(offered)
+        except BrokenMethodError as problem:
+            return str(problem)
+    nearest = {squash(name): advice for name, advice in NEAREST.items()}.get(squash(text))
+    if nearest is not None:
+        return f"there is no method {text!r}: {nearest}"
+    written = {squash(method.class_name): method.class_name for method in METHODS.values()}
+    written |= {squash(name): name for name in (*METHODS, *offered_methods())}
+    import difflib  # only where something is wrong
+
+    close = difflib.get_close_matches(squash(text), list(written), n=1)
+    hint = f"did you mean {written[close[0]]!r}? " if close else ""
+    return f"there is no method {text!r}: {hint}'featly methods' lists them"
+
+
 def method_class(name: str) -> Any:
-    """Return the class of a method, by its name in the registry or its class name.
+    """Return the class of a method, by any of its names; see :func:`find_method`.
 
     Examples
     --------
@@ -381,11 +413,13 @@ def method_class(name: str) -> Any:
     >>> method_class("f-test").__name__
     'FTest'
     """
-    for key, method in METHODS.items():
-        if name in (key, method.class_name):
-            module, _, attribute = method.path.partition(":")
-            return getattr(import_module(module), attribute)
-    raise KeyError(f"no method is called {name!r}: there are {', '.join(METHODS)}")
+    key = find_method(name)
+    if key is None:
+        raise KeyError(describe_unknown_method(name))
+    if key not in METHODS:
+        return load_offered(key)
+    module, _, attribute = METHODS[key].path.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def methods_that(**wanted: Any) -> list[str]:

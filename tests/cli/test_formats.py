@@ -24,6 +24,29 @@ def toy(tmp_path, monkeypatch):
     return path
 
 
+def test_a_sheet_is_chosen_by_an_option(featly, mistake, frame, tmp_path):
+    pytest.importorskip("fastexcel")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    path = tmp_path / "study.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        for name, columns in (("Legend", ["age", "ill"]), ("Data", ["age", "marker", "ill"])):
+            frame.select(columns).write_excel(book, name, include_header=True)
+    call = ("rank", path, "-t", "ill", "-m", "f-test")
+    code, out, err = featly(*call, "--sheet", "Data")
+    assert code == 0, err
+    assert {row[1] for row in cells(out)[1:]} == {"age", "marker"}
+    code, out, err = featly(*call)
+    assert "the sheet 'Legend' of 2: 'Legend', 'Data'" in err
+    message = mistake(*call, "--sheet", "Date")
+    assert "has no sheet 'Date': give --sheet one of 'Legend', 'Data'" in message
+    frame.write_csv(tmp_path / "a.csv")
+    message = mistake("rank", tmp_path / "a.csv", "-t", "ill", "--sheet", "Data")
+    assert message.startswith("--sheet is for excel files, but")
+    (tmp_path / "a.npy").touch()
+    message = mistake("rank", tmp_path / "a.npy", "-t", "ill", "--sheet", "Data")
+    assert "--sheet is not for" in message
+
+
 def test_a_toy_is_ranked_whole_and_by_blocks(featly, toy):
     code, whole, err = featly("rank", toy, "-t", "ill", "-m", "f-test", "--json")
     assert code == 0, err
@@ -80,7 +103,7 @@ def test_help_knows_a_toy():
         env={"COLUMNS": "200", "PYTHONPATH": ":".join(sys.path), "NO_COLOR": "1"},
     )  # fmt: skip
     help_text = " ".join(run.stdout.split())
-    assert "records, toy; guessed from the file" in help_text
+    assert "sas, toy; guessed from the file" in help_text
     large = help_text.partition("which stay on disk")[2].partition(")")[0]
     assert ".toy" in large
     assert ".arrow, .toy are read by blocks of columns, too" in help_text

@@ -76,8 +76,8 @@ def test_in_a_pipe_there_is_no_bar_and_no_colour(csv):
 def test_the_first_run_says_that_it_compiles(numbers, tmp_path):
     env = f"FEATLY_CACHE_DIR={tmp_path}"
     arguments = ["env", env, *command("rank", numbers, "-t", "ill", "--top", 1)]
-    assert "compiling for this machine" in run_on_terminal(arguments)[1]
-    assert "compiling for this machine" not in run_on_terminal(arguments)[1]
+    assert "for this machine, which is done once" in run_on_terminal(arguments)[1]
+    assert "for this machine, which is done once" not in run_on_terminal(arguments)[1]
 
 
 @pytest.mark.parametrize(

@@ -351,7 +351,7 @@ def test_errors_name_the_row_of_the_table_and_the_pair():
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
-        ({"ranker": "svm_rfe"}, "did you mean 'svm-rfe'"),
+        ({"ranker": "svm-rf"}, "did you mean 'svm-rfe'"),
         ({"ranker": object()}, "that ranks all columns"),
         ({"ranker": SVMRFE}, "that ranks all columns"),
         ({"ranker": "cfs"}, "that ranks all columns"),

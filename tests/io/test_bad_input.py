@@ -112,9 +112,9 @@ CASES = {
     "a format": ("a,b\n1,2\n", {"format": "arf"}, "there is no format 'arf'; did you mean 'arff'?"),
     "another format": (
         "a,b\n1,2\n",
-        {"format": "excel"},
-        "there is no format 'excel': there are csv, tsv, parquet, arrow, arff, libsvm, matlab, "
-        "records",
+        {"format": "word"},
+        "there is no format 'word': there are csv, tsv, parquet, arrow, arff, libsvm, matlab, "
+        "records, excel, spss, stata, sas",
     ),
     "an encoding": (
         "a,b\n1,2\n",
@@ -141,11 +141,6 @@ CASES = {
         {},
         "line 3 of '/a.csv' is no text in the encoding cp1252: say which it has (encoding "
         "'latin-1' reads anything), or copy the file again if it is damaged",
-    ),
-    "old Excel": (
-        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(50),
-        {},
-        "'/a.csv' is an old Excel file: save the sheet as CSV",
     ),
     "a pickle": (
         pickle.dumps({"a": [1, 2]}),
@@ -223,7 +218,8 @@ def test_zip_and_excel(tmp_path):
         archive.writestr("sheet.xml", "<xml/>")
     assert (
         error_message(tmp_path / "a.xlsx")
-        == "'/a.xlsx' is an Excel or zip file: save the sheet as CSV"
+        == "'/a.xlsx' is an archive and no spreadsheet: unpack it and name the file with the "
+        "table, such as 'sheet.xml'"
     )
 
 

@@ -55,11 +55,12 @@ def test_the_example_of_the_readme_prints_the_table_shown(capsys):
     assert printed in (ROOT / "README.md").read_text(encoding="utf8")
 
 
-def test_the_readme_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
+def test_the_quick_start_shows_what_the_demo_prints(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(ROOT / "examples" / "cohort.py"))["main"]()
     printed = capsys.readouterr().out
-    shown = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)[0]
+    page = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
+    (shown,) = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
     for line in shown.splitlines():
         assert line == "..." or line in printed
 

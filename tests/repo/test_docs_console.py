@@ -139,8 +139,7 @@ def test_the_page_shows_what_is_printed(page, folder, featly):
         assert re.search(f"(?m)^{pattern(shown)}", printed), f"$ {command}\n{printed[:2000]}"
 
 
-@pytest.mark.thorough
-def test_the_readme_shows_what_evaluate_prints(folder, featly):
+def test_the_readme_shows_what_rank_prints(folder, featly):
     text = (ROOT / "README.md").read_text("utf8")
     ((command, shown),) = re.findall(r"```console\n\$ featly (.*?)\n(.*?)```", text, re.DOTALL)
     code, _, seen = featly(shlex.split(command), b"", terminal=True)

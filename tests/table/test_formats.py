@@ -164,6 +164,7 @@ def test_nobody_else_keeps_a_list_of_endings():
     allowed = {
         "table/formats.py": None,
         "cli/stored.py": {".npy"},  # a vector of labels
+        "cli/warm.py": {".csv"},  # small tables of its own
         "io/read.py": {".csv", ".tsv"},  # endings that decide against LIBSVM
         "io/write.py": {".csv"},  # standard output
         "io/stores/bed.py": {".bed"},

@@ -20,6 +20,7 @@ __all__ = [
     "Field",
     "LeakWarning",
     "Message",
+    "MethodWarning",
     "NoEvidenceWarning",
     "Parameter",
     "ParameterError",
@@ -324,6 +325,10 @@ class LeakWarning(Message, UserWarning):
     """Test rows may influence the model that is tested on them."""
 
 
+class MethodWarning(Message, UserWarning):
+    """A method that another package offers cannot be used; the message names the package."""
+
+
 class NoEvidenceWarning(Message, UserWarning):
     """Some of the selected columns have no evidence; the message says how many to select at most.
 
@@ -348,5 +353,6 @@ class SlowWarning(Message, UserWarning):
 
 # tracebacks name them as users import them
 for _kind in (DataError, SchemaError, ParameterError, DeviceError, StudyError, SchemaWarning,
-              ConvergenceWarning, LeakWarning, NoEvidenceWarning, SlowWarning):  # fmt: skip
+              ConvergenceWarning, LeakWarning, MethodWarning, NoEvidenceWarning,
+              SlowWarning):  # fmt: skip
     _kind.__module__ = "featly"

@@ -29,7 +29,7 @@ WIDEST = 100  # characters of a line on a terminal
 SHARED = (
     "target", "target_kind", "categorical", "ordinal", "keep", "drop", "known_before",
     "prior", "prior_from", "prior_top", "prior_weight", "costs", "trade_off", "schema", "missing",
-    "format", "separator", "encoding", "header", "n_features",
+    "format", "separator", "encoding", "header", "n_features", "sheet",
 )  # fmt: skip
 
 

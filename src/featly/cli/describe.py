@@ -10,7 +10,7 @@ from featly.basics.resources import format_bytes
 from featly.cli.load import LoadedData
 from featly.cli.method import OWN_OPTIONS, method_name
 from featly.cli.stored import StoredFile
-from featly.registry import METHODS, Method, method_class
+from featly.registry import METHODS, Method, all_methods, method_class
 
 __all__ = ["Description", "about_method", "description", "method_rows"]
 
@@ -114,7 +114,8 @@ def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]
     if short:
         names = ["method", "tier", "what it does", "not for", "disk, GPU"]
         return names, [
-            (n, m.tier, m.summary, _refused_tables(m), _capabilities(m)) for n, m in METHODS.items()
+            (n, m.tier, m.summary, _refused_tables(m), _capabilities(m))
+            for n, m in all_methods().items()
         ]
     names = ["method", "tier", "columns", "missing", "sparse", "classes", "numbers", "disk", "gpu",
              "cost", "what it does"]  # fmt: skip
@@ -132,7 +133,7 @@ def method_rows(*, short: bool = False) -> tuple[list[str], list[tuple[Any, ...]
             method.cost,
             method.summary,
         )
-        for name, method in METHODS.items()
+        for name, method in all_methods().items()
     ]
     return names, rows
 
@@ -144,7 +145,7 @@ def about_method(text: str) -> dict[str, Any]:
     meanings = _parameter_meanings(inspect.getdoc(cls) or "")
     return {
         "name": name,
-        "class": f"featly.{method.class_name}",
+        "class": method.public_path,
         "tier": method.tier,
         "summary": method.summary,
         "takes": _accepted_tables(method),

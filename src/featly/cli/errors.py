@@ -118,12 +118,20 @@ def _shown_warnings() -> tuple[type[Warning], ...]:
     from featly.basics.errors import (
         ConvergenceWarning,
         LeakWarning,
+        MethodWarning,
         NoEvidenceWarning,
         SchemaWarning,
         SlowWarning,
     )
 
-    return ConvergenceWarning, NoEvidenceWarning, LeakWarning, SchemaWarning, SlowWarning
+    return (
+        ConvergenceWarning,
+        NoEvidenceWarning,
+        LeakWarning,
+        MethodWarning,
+        SchemaWarning,
+        SlowWarning,
+    )
 
 
 def _is_mistake(problem: Exception) -> bool:

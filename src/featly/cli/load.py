@@ -57,6 +57,7 @@ class Request:
     header: bool | None = None
     missing: Sequence[str] = ()
     n_features: int | None = None
+    sheet: str | None = None
     fill: bool = False
     ignore_missing: bool = False
     target_file: str | None = None
@@ -263,6 +264,7 @@ def load(
         header=request.header,
         missing=_split_names(request.missing),
         n_features=request.n_features,
+        sheet=request.sheet,
         apart=[*drop, *parts.get("categorical", []), *parts.get("ordinal", {})],
         verbose=verbose,
     )
@@ -297,6 +299,7 @@ def _load_stored(
         "--fill": request.fill,
         "--ignore-missing": request.ignore_missing,
         "--n-features": request.n_features,
+        "--sheet": request.sheet,
     }
     if request.format is not None and (request.format != kind or is_always_stored(file)):
         unused["--format"] = request.format

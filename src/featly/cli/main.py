@@ -40,7 +40,8 @@ from featly.cli.options import (
 from featly.cli.prior import prior_changes
 from featly.cli.redundancy import redundant_columns
 from featly.cli.report import report
-from featly.registry import METHODS
+from featly.cli.warm import warm
+from featly.registry import all_methods
 
 if TYPE_CHECKING:
     from featly.cli.deep import Deep
@@ -570,7 +571,9 @@ def methods(
         print_table(["--set", "default", "what it may be", "meaning"], rows)
         return
     if json:
-        print_json([{"name": n, "class": m.class_name, **m.as_dict()} for n, m in METHODS.items()])
+        print_json(
+            [{"name": n, "class": m.class_name, **m.as_dict()} for n, m in all_methods().items()]
+        )
         return
     names, rows = method_rows(short=is_output_terminal())
     note = (
@@ -586,4 +589,5 @@ app.command(name="report")(report)
 app.command(name="combine")(combine)
 app.command(name="prior")(prior_changes)
 app.command(name="redundancy")(redundant_columns)
+app.command(name="warm")(warm)
 app.add_typer(study, name="study")

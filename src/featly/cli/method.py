@@ -19,9 +19,17 @@ from featly.cli.load import LoadedData
 from featly.cli.printing import amount, is_error_terminal, say
 from featly.cli.progress import choose_watcher, describe_stop
 from featly.cli.stored import parse_memory_limit
+from featly.cli.warm import announce_compilation
 from featly.cli.words import in_words_of_the_file
 from featly.io.stores import StoredTable
-from featly.registry import METHODS, method_class, methods_that, suggest
+from featly.registry import (
+    METHODS,
+    describe_unknown_method,
+    find_method,
+    method_class,
+    methods_that,
+    suggest,
+)
 from featly.table.frames import is_frame, open_table
 
 __all__ = [
@@ -81,14 +89,11 @@ class Stopped(KeyboardInterrupt):
 
 # ---- names, settings and resources ---------------------------------------------------------------
 def method_name(text: str) -> str:
-    """Return the name of a method in the registry; DataError names the nearest one."""
-    known = {**{name: name for name in METHODS}, **{m.class_name: n for n, m in METHODS.items()}}
-    lower = {name.lower(): name for name in known}
-    if text.lower() in lower:
-        return known[lower[text.lower()]]
-    nearest = difflib.get_close_matches(text.lower(), list(lower), n=1)
-    hint = f"did you mean {known[lower[nearest[0]]]!r}? " if nearest else ""
-    raise DataError(f"there is no method {text!r}: {hint}'featly methods' lists them")
+    """Return the name of a method in the registry; DataError says what comes nearest."""
+    name = find_method(text)
+    if name is None:
+        raise DataError(describe_unknown_method(text))
+    return name
 
 
 def has_own_count(text: str | None) -> bool:
@@ -389,6 +394,8 @@ def fit_method(
     else:
         if options["method"] is not None:
             name = method_name(options["method"])
+            if loud and options["method"].lower() not in (name, METHODS[name].class_name.lower()):
+                say(f"method: {name}, which is what {options['method']} is called here", "dim")
         else:
             name = choose_method(data)
             if loud:
@@ -398,9 +405,9 @@ def fit_method(
     resource_parameters(name, resources, settings)
     start = time.perf_counter()
     bar = loud and is_error_terminal()
-    if bar and _is_first_run():
-        say("compiling for this machine, which is done once and takes some seconds ...", "dim")
     with ExitStack() as stack:
+        if bar:
+            stack.enter_context(announce_compilation(name))
         watcher = choose_watcher(data, name, settings, resources, bar=bar, loud=loud)
         try:
             method = fit(
@@ -419,13 +426,6 @@ def fit_method(
         if watcher is not None:
             watcher.finish()
     return name, method, time.perf_counter() - start
-
-
-def _is_first_run() -> bool:
-    """Return whether no loop has been compiled on this machine yet."""
-    from featly.core.runtime.jit import has_compiled_kernels
-
-    return not has_compiled_kernels()
 
 
 def fit(

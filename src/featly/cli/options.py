@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from featly.entry_points import offered_methods
 from featly.registry import METHODS
 from featly.table.formats import (
     always_stored,
@@ -42,7 +43,9 @@ __all__ = [
 # ---- completion ----------------------------------------------------------------------------------
 def complete_method(incomplete: str) -> list[tuple[str, str]]:
     """Return the methods whose names begin with the typed text, with their summaries."""
-    return [(name, m.summary) for name, m in METHODS.items() if name.startswith(incomplete)]
+    methods = {name: f"of the package {m.package}" for name, m in offered_methods().items()}
+    methods |= {name: method.summary for name, method in METHODS.items()}
+    return [(name, text) for name, text in methods.items() if name.startswith(incomplete)]
 
 
 def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -230,6 +233,11 @@ Encoding = Annotated[
     str | None,
     typer.Option(help="Encoding of a text file; guessed from the file.", rich_help_panel=_READING),
 ]
+Sheet = Annotated[
+    str | None,
+    typer.Option(help="Which sheet of a spreadsheet; the first one with cells otherwise.",
+                 metavar="NAME", rich_help_panel=_READING),
+]  # fmt: skip
 Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether the first line names the columns.",
@@ -264,5 +272,6 @@ def about_columns(
     encoding: Encoding = None,
     header: Header = None,
     n_features: NFeatures = None,
+    sheet: Sheet = None,
 ) -> None:
     """Declare the options about a file and its columns for commands that take them."""

@@ -19,7 +19,7 @@ from featly.basics.resources import Resources
 from featly.combine.class_pairs import DECOMPOSITION, rank_by_classes
 from featly.combine.rankings import RULES, TIE_SD
 from featly.problem.parameters import Verbose
-from featly.registry import METHODS, method_class
+from featly.registry import METHODS, find_method, method_class
 
 __all__ = ["PairwiseRanker"]
 
@@ -37,7 +37,7 @@ class RankerOrName(Rule):
     def accepts(self, value: Any) -> bool:
         """Return whether a value is a ranker, or the name of one."""
         if isinstance(value, str):
-            value = method_class(value)() if value in METHODS else None
+            value = method_class(value)() if find_method(value) else None
         return isinstance(value, Ranker) and not isinstance(value, PairwiseRanker)
 
 
@@ -247,7 +247,7 @@ class PairwiseRanker(Verbose, Weighted, Ranker):
         """
         ranker = parameters.get("ranker", self.ranker)
         inner = any(name.startswith("ranker__") for name in parameters)
-        if inner and isinstance(ranker, str) and ranker in METHODS:
+        if inner and isinstance(ranker, str) and find_method(ranker):
             parameters["ranker"] = method_class(ranker)()
         super().set_params(**parameters)
         return self

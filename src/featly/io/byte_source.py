@@ -4,6 +4,7 @@ import bz2
 import codecs
 import difflib
 import gzip
+import io
 import lzma
 import os
 import shutil
@@ -60,6 +61,19 @@ class ByteSource:
             self._file = _copy_input()
         else:
             self._file, self._copied = _open(self.path, self.name)
+        self._begin()
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str) -> Self:
+        """Return a source of bytes that were made of a file, which is `name` in messages."""
+        source = cls.__new__(cls)
+        source.path, source.name, source._copied = None, name, True
+        source._file = io.BytesIO(content)
+        source._begin()
+        return source
+
+    def _begin(self) -> None:
+        """Look at the size and the first bytes of the open file."""
         self._state = self._read_state()
         self.size: int = self._state[0]
         if self.size == 0:
@@ -76,6 +90,8 @@ class ByteSource:
         self.close()
 
     def _read_state(self) -> tuple[int, int]:
+        if isinstance(self._file, io.BytesIO):
+            return self._file.getbuffer().nbytes, 0
         status = os.fstat(self._file.fileno())
         return status.st_size, status.st_mtime_ns
 

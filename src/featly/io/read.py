@@ -26,10 +26,11 @@ def read_table(
     header: bool | None = None,
     missing: Sequence[str] = (),
     n_features: int | None = None,
+    sheet: str | int | None = None,
     apart: Sequence[str | int] = (),
     verbose: bool = False,
 ) -> TableFile:
-    """Read a table from a file: CSV, TSV, parquet, Arrow, ARFF, KEEL, LIBSVM or MATLAB.
+    """Read a table from a file: text, spreadsheet, parquet, Arrow, ARFF, LIBSVM, MATLAB, SPSS, ...
 
     Format, separator, encoding and whether there is a header are detected from the content of the
     file, and reported in ``notes`` of the result. Gzip, bzip2 and xz are decompressed. Blank cells,
@@ -54,6 +55,8 @@ def read_table(
         Further cells that stand for a missing value, such as ``"-9"``.
     n_features : int, optional
         Number of columns of a LIBSVM file, should the last ones be all zero.
+    sheet : str or int, optional
+        Which sheet of a spreadsheet, by name or position; by default the first one with cells.
     apart : list of str or int, optional
         Columns that a schema is going to declare categorical or ordinal, or that will not be used.
         This only saves memory: the other numbers are together, and methods read them in place.
@@ -95,6 +98,7 @@ def read_table(
             "encoding": encoding is not None,
             "missing": len(missing) > 0,
             "n_features": n_features is not None,
+            "sheet": sheet is not None,
         }
         _check_options(opened, kind, [option for option, flag in is_given.items() if flag])
         entry = formats.FORMATS[kind]
@@ -111,6 +115,7 @@ def read_table(
                 header=header,
                 missing=missing,
                 n_features=n_features,
+                sheet=sheet,
             )
             table: TableFile = formats.load_part(entry.reader)(reading)
             return table

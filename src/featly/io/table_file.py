@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -182,6 +182,7 @@ class Reading:
     header : bool or None
     missing : sequence of str
     n_features : int or None
+    sheet : str, int or None
     """
 
     opened: ByteSource
@@ -193,6 +194,11 @@ class Reading:
     header: bool | None = None
     missing: Sequence[str] = ()
     n_features: int | None = None
+    sheet: str | int | None = None
+
+    def with_text(self, text: ByteSource, *, separator: str) -> "Reading":
+        """Return the reading of a text that was made of the file."""
+        return replace(self, opened=text, separator=separator, encoding="utf-8")
 
     def columns(self, names: list[str]) -> tuple[str | None, list[int]]:
         """Return the target's name, and the positions of `apart` and of the target."""

@@ -9,7 +9,7 @@ from featly.basics.atomic_file import check_writable, whole_file
 from featly.basics.errors import ParameterError
 from featly.basics.json_text import as_json
 from featly.io.write import write_frame
-from featly.registry import METHODS
+from featly.registry import METHODS, find_method
 from featly.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -238,6 +238,8 @@ def _python_call(evidence: "Evidence") -> str:
 def _methods_as_code(methods: dict[str, Any]) -> tuple[str, list[str]]:
     """Return methods as code, by names alone if possible, and the classes to import."""
     class_names = {name: m.class_name for name, m in METHODS.items()}
+    offered = [name for name in methods if name not in METHODS and find_method(name) == name]
+    class_names |= {name: METHODS[name].class_name for name in offered}
     used_methods = {name: method for name, method in methods.items() if method is not None}
     are_defaults = all(
         type(method).__name__ == class_names.get(name) and repr(method) == f"{class_names[name]}()"

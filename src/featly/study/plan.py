@@ -14,7 +14,7 @@ from featly.basics.params import FLAG, OneOf, Whole, check_value
 from featly.basics.progress import TimedProgress
 from featly.learners import LEARNERS, balance, make_learner
 from featly.measures.scores import SCORE_METRICS
-from featly.registry import METHODS, method_class
+from featly.registry import METHODS, describe_unknown_method, find_method, method_class
 from featly.study.dataset import Dataset
 from featly.study.evaluate import Protocol, Sizes, sizes_for
 from featly.study.results import GREATER, SELECTION_METRICS, Results
@@ -339,10 +339,8 @@ def _method(method: Any) -> Any:
     if method is None or method == "none":
         return None
     if isinstance(method, str):
-        if method not in METHODS and method not in {m.class_name for m in METHODS.values()}:
-            raise ParameterError(
-                f"there is no method {method!r}: give one of none, {', '.join(METHODS)}"
-            )
+        if find_method(method) is None:
+            raise ParameterError(describe_unknown_method(method))
         return method_class(method)()
     if isinstance(method, type):
         raise ParameterError(f"method {method.__name__} is a class: write {method.__name__}()")

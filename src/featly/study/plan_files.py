@@ -13,7 +13,7 @@ import numpy as np
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.params import Whole
 from featly.learners import balance, make_learner
-from featly.registry import METHODS, method_class
+from featly.registry import describe_unknown_method, find_method, method_class
 from featly.study.dataset import Dataset
 from featly.study.plan import Study, settle_balanced
 from featly.study.splits import (
@@ -274,8 +274,8 @@ def _require_names(part: str, specification: Any) -> None:
 def _method(name: str, parameters: dict[str, Any]) -> Any:
     if name == "none":
         return None
-    if name not in METHODS:
-        raise ParameterError(f"there is no method {name!r}{_suggest(name, METHODS)}")
+    if find_method(name) is None:
+        raise ParameterError(describe_unknown_method(name))
     kind = method_class(name)
     known = kind().get_params()
     for parameter in parameters:

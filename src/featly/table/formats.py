@@ -178,6 +178,42 @@ FORMATS: dict[str, Format] = {
         reader="featly.io.readers:read_records_file",
         options=("encoding",),
     ),
+    "excel": Format(
+        "a spreadsheet",
+        (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+        magic=rb"PK\x03\x04|\xd0\xcf\x11\xe0",
+        reader="featly.io.excel:read_excel_file",
+        names="featly.io.excel:sheet_names",
+        options=("sheet", "header", "missing"),
+        convert="featly.read_table({path}).X.write_parquet({parquet})",
+    ),
+    "spss": Format(
+        "an SPSS file",
+        (".sav", ".zsav", ".por"),
+        magic=rb"\$FL[23]@|(?s:.){40}ASCII SPSS PORT",
+        reader="featly.io.readstat:SPSS.read_file",
+        names="featly.io.readstat:SPSS.names",
+        columns="featly.io.readstat:SPSS.columns",
+        convert="featly.read_table({path}).X.write_parquet({parquet})",
+    ),
+    "stata": Format(
+        "a Stata file",
+        (".dta",),
+        magic=rb"<stata_dta>|[\x68-\x76][\x01\x02]\x01\x00",
+        reader="featly.io.readstat:STATA.read_file",
+        names="featly.io.readstat:STATA.names",
+        columns="featly.io.readstat:STATA.columns",
+        convert="featly.read_table({path}).X.write_parquet({parquet})",
+    ),
+    "sas": Format(
+        "a SAS file",
+        (".sas7bdat", ".xpt"),
+        magic=rb"\0{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIB",
+        reader="featly.io.readstat:SAS.read_file",
+        names="featly.io.readstat:SAS.names",
+        columns="featly.io.readstat:SAS.columns",
+        convert="featly.read_table({path}).X.write_parquet({parquet})",
+    ),
     # read by blocks of columns
     "npy": Format(
         "a NumPy array",
@@ -241,12 +277,6 @@ FORMATS: dict[str, Format] = {
         sure=True,
         remedy="was a download refused?",
     ),
-    "excel": Format(
-        "an Excel or zip file", (".xlsx",), magic=rb"PK\x03\x04", remedy="save the sheet as CSV"
-    ),
-    "old excel": Format(
-        "an old Excel file", (".xls",), magic=rb"\xd0\xcf\x11\xe0", remedy="save the sheet as CSV"
-    ),
     "zstd": Format(
         "compressed with zstd", (".zst",), magic=rb"\x28\xb5\x2f\xfd", remedy="decompress it first"
     ),
@@ -256,7 +286,6 @@ FORMATS: dict[str, Format] = {
         magic=rb"RDX[23]\nX\n|X\n\0\0",
         remedy="write the data frame with write.csv",
     ),
-    "spss": Format("an SPSS file", (".sav",), magic=rb"\$FL2@", remedy="save it as CSV"),
     "sqlite": Format(
         "a database",
         (".sqlite", ".db"),

@@ -14,16 +14,19 @@ import hashlib
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numba
+import numba.core.event
 from numba import config
 
 __all__ = [
+    "Compilation",
     "cache_folder",
-    "has_compiled_kernels",
     "import_closure",
     "intrinsic",
     "kernel",
@@ -32,6 +35,7 @@ __all__ = [
 
 _CORE = Path(__file__).parents[1]
 _PREFIX = "featly.core"
+_COMPILING = "numba:compile"  # numba tells of it when a loop is not in the cache
 # a statement "from featly.core.x import a, b", with its names in parentheses or on one line, or
 # "import featly.core.x"; text in a docstring that looks like one adds a file and does no harm
 _IMPORT = re.compile(
@@ -47,14 +51,50 @@ def cache_folder(module: Path) -> str | None:
     return str(root / _folder_name(module)) if _is_writable(root) else None
 
 
-def has_compiled_kernels() -> bool:
-    """Return whether the cache holds a kernel of the code as it is now."""
-    root = _cache_root()
-    return any(
-        True
-        for module in _CORE.rglob("*.py")
-        for _ in (root / _folder_name(module)).glob("**/*.nbc")
-    )
+class Compilation(numba.core.event.Listener):
+    """Loops that this process compiles as long as the context is open; those of the cache are none.
+
+    Parameters
+    ----------
+    at_first : callable or None, default=None
+        Called when the first of them begins.
+
+    Attributes
+    ----------
+    n_loops : int
+        Loops that were compiled, each for its types.
+    seconds : float
+        Time in which at least one of them was being compiled.
+    """
+
+    def __init__(self, at_first: Callable[[], None] | None = None) -> None:
+        self.n_loops, self.seconds = 0, 0.0
+        self._at_first, self._open, self._begin = at_first, 0, 0.0
+        self._lock = threading.RLock()  # a loop may compile others that it calls
+
+    def __enter__(self) -> Self:
+        numba.core.event.register(_COMPILING, self)  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        numba.core.event.unregister(_COMPILING, self)  # type: ignore[no-untyped-call]
+
+    def on_start(self, event: Any) -> None:
+        """Count a loop; numba calls this, by this name."""
+        with self._lock:
+            if self.n_loops == 0 and self._at_first is not None:
+                self._at_first()
+            self.n_loops += 1
+            if self._open == 0:
+                self._begin = time.perf_counter()
+            self._open += 1
+
+    def on_end(self, event: Any) -> None:
+        """Add the time of a loop; numba calls this, by this name."""
+        with self._lock:
+            self._open -= 1
+            if self._open == 0:
+                self.seconds += time.perf_counter() - self._begin
 
 
 @functools.cache
