@@ -4,8 +4,9 @@ The protocol is theirs: one selection on all rows, which is biased, then ten fol
 columns are drawn several times instead of once, so that a printed figure can be compared with the
 range of draws. Choices that the book leaves open:
 
-- columns of zeros and ones are numbers, as the book's results show: its filters find nothing on
-  XOR because MDLP, a cut coded by the number of rows, does not cut such a column;
+- all columns are numbers: on XOR the book's filters find nothing, because MDLP, a cut coded by the
+  number of rows, does not cut a column of zeros and ones; of table 3.7 (Monk3) 10 of the 11 indices
+  of success come out with numbers, 6 with categories;
 - information gain is a subset filter here: the columns whose gain is above zero;
 - mRMR and M_d count and rank the values themselves; mRMR cuts continuous columns into ten
   intervals of the same width;
@@ -112,7 +113,9 @@ def datasets(
     """Return every problem drawn several times, columns shuffled so that ties favour no method."""
     problems = {}
 
-    def draw(family: str, problem: str, number: int, **parameters: float) -> None:
+    def draw(family: str, problem: str, number: int, **parameters: Any) -> None:
+        if problem.startswith("monk"):
+            parameters["coding"] = "number"
         made = make_problem(problem, random_state=number, **parameters).shuffle_columns(number)
         problems[f"{family}/{number}"] = Dataset.of(made, name=f"{family}/{number}")
 
@@ -127,7 +130,8 @@ def datasets(
     if folder and (Path(folder) / "monk3.parquet").exists():
         real = read_dataset("monk3.parquet", rows="train")
         roles = Roles(6, ((1,), (3,), (4,)))
-        problems["monk3 real"] = Dataset.of(real.X, real.y, name="monk3 real", roles=roles)
+        robots = real.X.cast(pl.String).cast(pl.Int64)
+        problems["monk3 real"] = Dataset.of(robots, real.y, name="monk3 real", roles=roles)
     return problems
 
 

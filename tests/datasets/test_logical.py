@@ -170,14 +170,14 @@ def test_relevant_attributes_are_those_that_ever_change_the_class(problem, relev
 
 @pytest.mark.parametrize("maker", [make_corral, make_xor_100, make_parity, make_led])
 def test_symbols_are_numbers_or_text(maker):
-    as_numbers, as_text = maker(), maker(categorical=True)
+    as_numbers, as_text = maker(), maker(coding="category")
     assert set(as_text.X.dtypes) == {pl.String}
     assert_frame_equal(as_text.X.cast(pl.Int64), as_numbers.X)
     assert (as_text.y == as_numbers.y).all()
 
 
 def test_robots_as_numbers():
-    assert_frame_equal(make_monk(1).X.cast(pl.Int64), make_monk(1, categorical=False).X)
+    assert_frame_equal(make_monk(1).X.cast(pl.Int64), make_monk(1, coding="number").X)
 
 
 @pytest.mark.parametrize(("problem", "n_rows", "n_wrong"), [(1, 124, 0), (2, 169, 0), (3, 122, 6)])
