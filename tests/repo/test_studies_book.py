@@ -7,7 +7,7 @@ from studies.book_tables import ROWS
 from featly.measures.recovery import Roles, success_index
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def robots(data_folder):
     """Monk3 as the studies read it."""
     return book_chapter_3.datasets({}, ())["monk3 real"]
