@@ -1,5 +1,6 @@
 """The studies of the book's chapter 3: what they compute is what the book printed."""
 
+import numpy as np
 import pytest
 from studies import book_chapter_3
 from studies.book_tables import ROWS
@@ -14,7 +15,7 @@ def robots(data_folder):
 
 
 def test_monk3_is_read_as_numbers_and_gives_ten_of_eleven_printed_indices(robots):
-    assert {str(dtype) for dtype in robots.X.dtypes} == {"Int64"}
+    assert np.asarray(robots.X).dtype.kind in "if"
     assert robots.roles == Roles(6, ((1,), (3,), (4,)))
     met = set()
     for name, method in book_chapter_3.methods().items():
@@ -30,4 +31,4 @@ def test_monk3_is_read_as_numbers_and_gives_ten_of_eleven_printed_indices(robots
 
 def test_the_monks_of_all_draws_are_numbers():
     drawn = book_chapter_3.datasets({"monk3": 1}, ())["monk3/0"]
-    assert {str(dtype) for dtype in drawn.X.dtypes} == {"Int64"}
+    assert np.asarray(drawn.X).dtype.kind in "if"

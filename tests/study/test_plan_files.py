@@ -246,7 +246,7 @@ def test_a_plan_with_every_part(folder):
     assert isinstance(study.learners["linear-svm"], LinearSVM)
     assert study.learners["linear-svm"].C == 10
     assert study.learners["linear-svm"].class_weight == "balanced"
-    assert study.learners["nearer"].learner.steps[-1][1].n_neighbors == 3
+    assert study.learners["nearer"].learner.n_neighbors == 3
     assert [claim.published for claim in study.claims] == [0.5, "about the same", 3]
     assert [claim.where for claim in study.claims] == ["table 1", "", "page 4"]
 
