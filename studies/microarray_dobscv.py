@@ -61,7 +61,7 @@ NOT_YET = "the study of plain folds has not been run: python -m studies microarr
 def study() -> Study:
     """The plan."""
     return Study(
-        microarray.methods(),
+        microarray.methods_and_ties(),
         microarray.datasets(),
         DistributionBalancedKFold(FOLDS, n_repeats=microarray.REPEATS),
         sizes=microarray.SIZES,
