@@ -79,10 +79,12 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
     kernel : {"linear", "clinical", "rbf"}, default="linear"
         The kernel. "clinical" is for mixed columns and takes missing values; "rbf" is for effects
         that only show in combination, at a high cost (see Notes).
-    criterion : {"margin", "renormalised"}, default="margin"
-        For the clinical kernel. "margin" ranks by :math:`q_f`. "renormalised" is the criterion as
-        printed by Paul et al., :math:`|q_f - \bar q| / (p - 1)`, which gives useless columns a high
-        score too; it serves to reproduce their tables.
+    criterion : {"margin", "absolute", "renormalised"}, default="margin"
+        "margin" is what is said above. "absolute", for the rbf kernel, takes the change of
+        :math:`\|w\|^2` without its sign: a column without which it rises is then as good as one
+        without which it falls. "renormalised", for the clinical kernel, is the criterion as printed
+        by Paul et al., :math:`|q_f - \bar q| / (p - 1)`, which gives useless columns a high score
+        too. Both serve to reproduce tables.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one;
         note that scikit-learn's ``RFE`` takes a fraction of the original number), a count, a
@@ -214,7 +216,7 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
     """
 
     kernel: Annotated[str, OneOf(*KERNELS)] = "linear"
-    criterion: Annotated[str, OneOf("margin", "renormalised")] = "margin"
+    criterion: Annotated[str, OneOf("margin", "absolute", "renormalised")] = "margin"
     C: Annotated[float | None, Number(above=0)] = None
     gamma: Annotated[float | str, OneOf("scale"), Number(above=0)] = "scale"
     standardize: bool = True
@@ -240,6 +242,11 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
             raise ParameterError(
                 "criterion='renormalised' is for the clinical kernel: give kernel='clinical' "
                 "too, or criterion='margin'"
+            )
+        if self.criterion == "absolute" and self.kernel != "rbf":
+            raise ParameterError(
+                "criterion='absolute' is for the rbf kernel, of the others nothing is negative: "
+                "give kernel='rbf' too, or criterion='margin'"
             )
         if self.gamma != "scale" and self.kernel != "rbf":
             raise ParameterError(f"gamma={self.gamma!r} is of no use without kernel='rbf'")
@@ -318,7 +325,8 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
                 f"{MOST_GAUSSIAN_ROWS} of the rows, or use kernel='linear' or kernel='clinical'"
             )
         gamma = None if self.gamma == "scale" else float(self.gamma)
-        return GaussianMachine(source, y, C, variance, gamma)
+        absolute = self.criterion == "absolute"
+        return GaussianMachine(source, y, C, variance, gamma, absolute)
 
     def _run_elimination(self, problem: Problem, machine: Any) -> tuple[Elimination, np.ndarray]:
         with progress_bar(self.verbose, "SVM-RFE", unit="columns") as progress:

@@ -90,8 +90,9 @@ class CMIM(GreedyInformation):
 
     Notes
     -----
-    With relevance included a criterion can only fall. Fleuret's lazy evaluation uses that to skip most columns at most steps.
-    It is not used here, because the order of the columns that are not chosen needs all values.
+    With relevance included a criterion can only fall. Fleuret's lazy evaluation uses that to skip
+    most columns at most steps. It is not used here, because the order of the columns that are not
+    chosen needs all values.
 
     References
     ----------
