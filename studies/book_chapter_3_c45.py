@@ -1,10 +1,8 @@
-"""C4.5 on the synthetic problems of Bolón-Canedo et al. (2015), chapter 3; SVM-RFE of many classes.
+"""C4.5 on the synthetic problems of Bolón-Canedo et al. (2015), chapter 3.
 
 As book-chapter-3, which has the other learners: one selection on all rows, which is biased, then
-ten folds; 19 of its 39 draws. C4.5 has the parameters of Weka's J48. SVM-RFE, which the book does
-not say how it used on the ten classes of Led and the three of SD, makes a list for every pair of
-classes here, combined into one (K-First); of two classes it is the same as ever. The wrapper around
-C4.5 is in book-chapter-3-wrapper-c45.
+ten folds; 19 of its 39 draws. C4.5 has the parameters of Weka's J48. The wrapper around C4.5 is in
+book-chapter-3-wrapper-c45.
 
 Where a ranker has all relevant columns first, the book goes on with those alone, and so does this
 study (printed so: CorrAL after FS-P, XOR-100 after ReliefF and SVM-RFE-G, Parity3+3 after
@@ -28,29 +26,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from featly import SVMRFE
 from featly.measures.recovery import cut_at_relevant
 from featly.study import Claim, Dataset, Finding, KFold, Results, Study
 from studies import book_chapter_3
 from studies.book_chapter_3 import NOISE, PLAIN, SD_SIZES, average, means, table_3_12
-from studies.book_chapter_3_c45_tables import C45, LED_C45, LED_SVM_RFE, SD_C45, SD_SVM_RFE
+from studies.book_chapter_3_c45_tables import C45, LED_C45, SD_C45
+from studies.book_chapter_3_rows import ABSOLUTE, TENTH
 from studies.book_tables import PROBLEMS, SUBSETS, SUCCESS, WHERE
 
 LEARNER = "c4.5"
 DRAWS = 19  # of so many, another lies in their range with 90% probability
 MADELON_DRAWS = 3  # they take long
-TENTH = 0.00005  # half a unit of the last printed digit, as a share
 
 
 def methods() -> dict[str, Any]:
-    """Those of the chapter, SVM-RFE for any number of classes."""
-    chapter_methods = {
-        name: method for name, method in book_chapter_3.methods().items() if name != "f-test"
-    }
-    return chapter_methods | {
-        "svm-rfe": SVMRFE(multiclass="ovo"),
-        "svm-rfe-g": SVMRFE(kernel="rbf", multiclass="ovo"),
-    }
+    """Those of the chapter."""
+    left_out = ("f-test", ABSOLUTE)
+    return {n: method for n, method in book_chapter_3.methods().items() if n not in left_out}
 
 
 def datasets() -> dict[str, Dataset]:
@@ -75,7 +67,7 @@ def study() -> Study:
         selection="outside",
         cut_at_relevant=True,
         claims=claims(),
-        title="book, chapter 3: C4.5, and SVM-RFE of many classes",
+        title="book, chapter 3: C4.5",
     )
 
 
@@ -97,16 +89,8 @@ def plain_rows() -> list[Claim]:
 
 
 def led_rows() -> list[Claim]:
-    """Tables 3.5 and 3.6, and claim D10."""
+    """Tables 3.5 and 3.6."""
     row_claims = []
-    for at, problem in enumerate(("led-25", "led-100")):
-        for noise, success in zip(NOISE, LED_SVM_RFE[at], strict=True):
-            row_claims.append(
-                Claim.value(f"D10 {problem} {noise}%",
-                            f"svm-rfe on {problem} with {noise}% noise: success", success,
-                            where=WHERE[problem], dataset=f"{problem} {noise}%",
-                            method="svm-rfe", metric="success")
-            )  # fmt: skip
     for method, by_problem in LED_C45.items():
         for problem, values in zip(("led-25", "led-100"), by_problem, strict=True):
             for noise, percent in zip(NOISE, values, strict=True):
@@ -121,18 +105,11 @@ def led_rows() -> list[Claim]:
 
 
 def sd_rows() -> list[Claim]:
-    """Tables 3.8 to 3.10, and what claims D14 to D16 say of SVM-RFE."""
+    """Tables 3.8 to 3.10."""
     row_claims = []
     for at, (family, sizes) in enumerate(
         zip(("sd1", "sd2", "sd3"), SD_SIZES.values(), strict=True)
     ):
-        for size, number in zip(sizes, SD_SVM_RFE[at], strict=True):
-            row_claims.append(
-                Claim.value(f"D{14 + at} svm-rfe {size}",
-                            f"svm-rfe on {family}, {size} columns: relevant groups found", number,
-                            where=WHERE[family], dataset=family, method="svm-rfe",
-                            metric="relevant", size=size)
-            )  # fmt: skip
         for method, accuracies in SD_C45.items():
             for size, percent in zip(
                 sizes, accuracies[at], strict=False
@@ -204,7 +181,7 @@ def _overall(results: Results) -> Finding:
 
 
 def claims() -> list[Claim]:
-    """Return the claims of chapter 3 about C4.5, and about SVM-RFE on many classes."""
+    """Return the claims of chapter 3 about C4.5, and the overall order with SVM-RFE."""
     return [
         accuracy("D2 C4.5", "CorrAL: C4.5 after the subset filters", 75.00, "table 3.1",
                  dataset="corral", method="cfs"),

@@ -22,10 +22,10 @@ import numpy as np
 from featly import Wrapper
 from featly.learners.c45 import C45
 from featly.study import Claim, Dataset, Finding, KFold, Results, Study
-from studies import book_chapter_3
+from studies import book_chapter_3, book_chapter_3_rows
 from studies.book_chapter_3 import FAMILIES, NOISE, means
-from studies.book_chapter_3_c45 import TENTH
 from studies.book_chapter_3_c45_tables import LED_WRAPPER, WRAPPER
+from studies.book_chapter_3_rows import TENTH
 from studies.book_tables import LEARNERS, PROBLEMS, SUBSETS, WHERE
 
 METHOD = "wrapper-c4.5"
@@ -85,16 +85,12 @@ def rows() -> list[Claim]:
 
 
 def led_rows() -> list[Claim]:
-    """Success and the accuracy of C4.5, by noise."""
-    row_claims = []
-    for problem, (successes, accuracies) in LED_WRAPPER.items():
-        for noise, success, percent in zip(NOISE, successes, accuracies, strict=True):
+    """Success and the accuracies, by noise."""
+    row_claims = book_chapter_3_rows.led_rows([METHOD])
+    for problem, accuracies in LED_WRAPPER.items():
+        for noise, percent in zip(NOISE, accuracies, strict=True):
             line_key: dict[str, Any] = {"dataset": f"{problem} {noise}%", "method": METHOD}
             name, where = f"T{WHERE[problem][6:]} {METHOD} {noise}%", WHERE[problem]
-            row_claims.append(
-                Claim.value(f"{name} success", f"{METHOD} on {problem} with {noise}% noise: "
-                            "success", success, where=where, metric="success", **line_key)
-            )  # fmt: skip
             if percent is not None:
                 row_claims.append(
                     Claim.value(f"{name} c4.5", f"{METHOD} on {problem} with {noise}% noise: "
