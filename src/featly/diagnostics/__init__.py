@@ -3,6 +3,7 @@
 from featly.diagnostics.association import associations
 from featly.diagnostics.columns import SuspectColumns, suspect_columns
 from featly.diagnostics.complexity import CONVENTIONS, MEASURES, Complexity, complexity
+from featly.diagnostics.concept_shift import ConceptShift, concept_shift
 from featly.diagnostics.rows import SuspectRows, suspect_rows
 from featly.diagnostics.shift import Shift, shift
 
@@ -10,11 +11,13 @@ __all__ = [
     "CONVENTIONS",
     "MEASURES",
     "Complexity",
+    "ConceptShift",
     "Shift",
     "SuspectColumns",
     "SuspectRows",
     "associations",
     "complexity",
+    "concept_shift",
     "shift",
     "suspect_columns",
     "suspect_rows",
