@@ -18,7 +18,7 @@ import numpy as np
 from featly.basics.errors import DataError
 from featly.basics.typing import AnyArray, FloatArray, IntArray
 from featly.core.runtime.parallel import n_threads
-from featly.diagnostics.reading import Rows, check_count, read_pair
+from featly.diagnostics.reading import check_count, read_pair
 from featly.diagnostics.shift import (
     adjust_scores,
     compare_columns,
