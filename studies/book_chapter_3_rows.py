@@ -9,12 +9,11 @@ from featly.study.verdicts import Finding
 from studies.book_led_sd_tables import BEST, LED_ROWS, SD_ROWS
 from studies.book_tables import LEARNERS, ROWS, SUBSETS, WHERE
 
-__all__ = ["ABSOLUTE", "best_rows", "led_rows", "printed_rows", "sd_rows"]
+__all__ = ["best_rows", "led_rows", "printed_rows", "sd_rows"]
 
 TENTH = 0.00005  # half a unit of the last printed digit of a percentage, as a share
 CLAIM_OF = {"cfs": "D6", "information-gain": "D7", "relieff": "D8", "fs-p": "D9", "svm-rfe": "D10"}
 SD_CLAIM_OF = {"sd1": "D14", "sd2": "D15", "sd3": "D16"}
-ABSOLUTE = "svm-rfe-g-absolute"  # another reading of svm-rfe-g: its index of success is judged too
 
 
 def _table(family: str) -> str:
@@ -22,10 +21,9 @@ def _table(family: str) -> str:
     return WHERE[family if family in WHERE else family.partition(" ")[0]]
 
 
-def _success(name: str, family: str, method: str, value: float, printed_for: str = "") -> Claim:
+def _success(name: str, family: str, method: str, value: float) -> Claim:
     """Return a claim about the index of success."""
-    of = f" (printed for {printed_for})" if printed_for else ""
-    return Claim.value(name, f"{method} on {family}: success{of}", value, where=_table(family),
+    return Claim.value(name, f"{method} on {family}: success", value, where=_table(family),
                        dataset=family, method=method, metric="success")  # fmt: skip
 
 
@@ -46,25 +44,15 @@ def _accuracies(
     ]  # fmt: skip
 
 
-def _with_absolute(known: Collection[str], method: str) -> list[tuple[str, str]]:
-    """Return the methods of the study that a row is about, and what it is printed for."""
-    methods = [(method, "")] if method in known else []
-    if method == "svm-rfe-g" and ABSOLUTE in known:
-        methods.append((ABSOLUTE, method))
-    return methods
-
-
 def printed_rows(known: Collection[str]) -> list[Claim]:
     """Return claims of tables 3.1 to 3.4, 3.7 and 3.11, of some methods, a figure each."""
     row_claims = []
     for family, rows in ROWS.items():
-        table = f"T{WHERE[family][6:]}"
-        for row, (success, *accuracies) in rows.items():
-            for method, printed_for in _with_absolute(known, row):
-                name = f"{table} {method}"
-                row_claims.append(_success(f"{name} success", family, method, success, printed_for))
-                if not printed_for:
-                    row_claims += _accuracies(name, family, method, accuracies)
+        for method, (success, *accuracies) in rows.items():
+            if method in known:
+                name = f"T{WHERE[family][6:]} {method}"
+                row_claims.append(_success(f"{name} success", family, method, success))
+                row_claims += _accuracies(name, family, method, accuracies)
     return row_claims
 
 
@@ -73,15 +61,13 @@ def led_rows(known: Collection[str]) -> list[Claim]:
     row_claims = []
     for family, rows in LED_ROWS.items():
         problem, _, noise = family.partition(" ")
-        table = f"T{WHERE[problem][6:]}"
-        for row, (success, *accuracies) in rows.items():
-            for method, printed_for in _with_absolute(known, row):
-                name = f"{table} {method} {noise}"
-                own = f"{CLAIM_OF[row]} {family}" if row in CLAIM_OF else f"{name} success"
-                assert success is not None
-                row_claims.append(_success(own, family, method, success, printed_for))
-                if not printed_for:
-                    row_claims += _accuracies(name, family, method, accuracies)
+        for method, (success, *accuracies) in rows.items():
+            if method not in known:
+                continue
+            name = f"T{WHERE[problem][6:]} {method} {noise}"
+            own = f"{CLAIM_OF[method]} {family}" if method in CLAIM_OF else f"{name} success"
+            row_claims.append(_success(own, family, method, float(success or 0)))
+            row_claims += _accuracies(name, family, method, accuracies)
     return row_claims
 
 
@@ -94,7 +80,8 @@ def sd_rows(known: Collection[str]) -> list[Claim]:
                 continue
             sizes = {} if method in (*SUBSETS, "wrapper-svm") else {"size": size}
             suffix = f" {size}" if sizes else ""
-            optimal = suffix if sizes and size < 20 else ""
+            # the names of before tables 3.8 to 3.10 were judged whole
+            optimal = suffix if sizes and (size < 20 or method == "svm-rfe") else ""
             row_claims.append(
                 Claim.value(f"{SD_CLAIM_OF[family]} {method}{optimal}",
                             f"{method} on {family}{suffix and f',{suffix} columns'}: relevant "

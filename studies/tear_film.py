@@ -153,8 +153,9 @@ def claims() -> list[Claim]:
     equal, without_time = (1 / 3, 1 / 3, 1 / 3), (1 / 2, 1 / 2, 0)
     return [
         Claim("F15", "TOPSIS, equal weights: best are Gabor without a filter, wavelets with "
-              "INTERACT, all with INTERACT", _first(equal, ("Gabor none", "wavelet INT", "all INT")),
-              "0.9954, 0.9900, 0.9853", "table 5.15"),
+              "INTERACT, all with INTERACT",
+              _first(equal, ("Gabor none", "wavelet INT", "all INT")), "0.9954, 0.9900, 0.9853",
+              "table 5.15"),
         Claim("F15 values", "TOPSIS, equal weights: all 24 values", _meets(equal, TABLE_5_15), 24,
               "table 5.15"),
         Claim("F16", "TOPSIS without time: best are all without a filter, all with CFS",

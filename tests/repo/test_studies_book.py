@@ -20,7 +20,7 @@ def test_monk3_is_read_as_numbers_and_gives_ten_of_eleven_printed_indices(robots
     assert robots.roles == Roles(6, ((1,), (3,), (4,)))
     met = set()
     for name, method in book_chapter_3.methods().items():
-        if name in ("none", "f-test", book_chapter_3.ABSOLUTE):
+        if name in ("none", "f-test"):
             continue
         order = method.fit(robots.X, robots.y).order_
         is_ranking = len(order) == 6
