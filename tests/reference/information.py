@@ -65,7 +65,7 @@ def cmim(f, S, y):
 
 
 def informative_fragments(f, S, y):
-    """What f adds beside the chosen column that leaves it least to add (Vidal-Naquet, Ullman)."""
+    """Least of what f adds beside each chosen column (Vidal-Naquet and Ullman)."""
     return min(joint(f, s, y) - mutual(s, y) for s in S) if S else mutual(f, y)
 
 

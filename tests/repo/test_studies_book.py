@@ -56,7 +56,7 @@ def test_the_rows_of_sd_agree_with_the_averages_of_table_3_12():
 
 
 def test_the_best_accuracies_of_table_3_13_are_the_largest_of_the_rows():
-    """Where a mark in the table says so, ties apart: of Led the best rows have more than one."""
+    """The best method of table 3.13 has the largest accuracy of its table, ties included."""
     for family in ("led-25 20%", "led-100 20%", "led-100 0%"):
         for at, learner in enumerate(LEARNERS):
             values = {method: row[1 + at] for method, row in LED_ROWS[family].items()}
