@@ -203,16 +203,16 @@ def concept_shift(
     distances, scores = [], []
     largest, energy = np.full(n_permutations + 1, -np.inf), np.zeros(n_permutations + 1)
     for label in known[compared]:
-        parts = [
+        before, after = (
             draw_rows(rows.take_rows(np.flatnonzero(part == label)), max_rows, rng)
             for rows, part in zip((first, second), labels, strict=True)
-        ]
-        n, m = parts[0].n_rows, parts[1].n_rows
-        tests = compare_columns(*parts, deal_labels(n, m, n_permutations, rng), n_jobs)
+        )
+        n, m = before.n_rows, after.n_rows
+        tests = compare_columns(before, after, deal_labels(n, m, n_permutations, rng), n_jobs)
         distances.append(tests.distance)
         scores.append(tests.score)
         np.maximum(largest, tests.largest, out=largest)
-        energy += n * m / (n + m) * draw_energies(*parts, n_permutations, rng, n_jobs)
+        energy += n * m / (n + m) * draw_energies(before, after, n_permutations, rng, n_jobs)
     shares = counts[:, compared] / counts[:, compared].sum(axis=1, keepdims=True)
     return ConceptShift(
         first.names,
