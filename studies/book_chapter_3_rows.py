@@ -21,9 +21,14 @@ def _table(family: str) -> str:
     return WHERE[family if family in WHERE else family.partition(" ")[0]]
 
 
+def _place(family: str) -> str:
+    """Return a family in words: "led-25 with 10% noise"."""
+    return family.replace(" ", " with ") + " noise" if family.endswith("%") else family
+
+
 def _success(name: str, family: str, method: str, value: float) -> Claim:
     """Return a claim about the index of success."""
-    return Claim.value(name, f"{method} on {family}: success", value, where=_table(family),
+    return Claim.value(name, f"{method} on {_place(family)}: success", value, where=_table(family),
                        dataset=family, method=method, metric="success")  # fmt: skip
 
 
@@ -35,7 +40,7 @@ def _accuracies(
     return [
         Claim.value(
             f"{name} {learner}",
-            f"{method} on {family}{columns}: accuracy of {learner} (selected on all rows)",
+            f"{method} on {_place(family)}{columns}: accuracy of {learner} (selected on all rows)",
             round(percent / 100, 4), where=_table(family), dataset=family, method=method,
             metric="accuracy", learner=learner, tolerance=TENTH, **size,
         )
