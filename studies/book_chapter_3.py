@@ -59,13 +59,13 @@ from studies.book_tables import (
 )
 
 DRAWS = 39  # of so many, another lies in their range with 95% probability
-LONG_DRAWS = 19  # of Led and SD; another lies in the range of so many with 90% probability
-MADELON_DRAWS = 5  # they take longest
+MADELON_DRAWS = 5  # they take long
 NOISE = (0, 2, 6, 10, 15, 20)
 SD_SIZES = {4020: [2, 20], 4040: [4, 20], 4060: [6, 20]}
 PLAIN = {
-    **dict.fromkeys(("corral", "corral-100", "xor-100", "parity3+3", "monk3"), DRAWS),
-    **dict.fromkeys(("sd1", "sd2", "sd3"), LONG_DRAWS),
+    **dict.fromkeys(
+        ("corral", "corral-100", "xor-100", "parity3+3", "monk3", "sd1", "sd2", "sd3"), DRAWS
+    ),
     "madelon": MADELON_DRAWS,
 }
 FOUND_NOTHING = ("cfs", "consistency", "interact")
@@ -124,7 +124,7 @@ def datasets(
             draw(problem, problem, number)
     for problem in leds:
         for percent in NOISE:
-            for number in range(LONG_DRAWS):
+            for number in range(DRAWS):
                 draw(f"{problem} {percent}%", problem, number, noise=percent / 100)
     folder = os.environ.get("FEATLY_DATA")
     if folder and (Path(folder) / "monk3.parquet").exists():
@@ -184,7 +184,7 @@ def spare_segments(results: Results) -> dict[str, list[str]]:
         rows = results.families("relevant").filter(pl.col("family") == f"{problem} 0%")
         for method in rows["method"].unique(maintain_order=True):
             values = []
-            for draw in range(LONG_DRAWS):
+            for draw in range(DRAWS):
                 name = f"{problem} 0%/{draw}"
                 made = make_problem(problem, spare="redundant", random_state=draw)
                 orders = results.orders(name, method)
