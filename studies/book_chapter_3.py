@@ -21,8 +21,8 @@ range of draws. Choices that the book leaves open:
   (book-chapter-3-wrapper-c45).
 
 The committed results are of before the repairs of November 2026: Monk3 was read as categories then,
-rankings led by all relevant columns were not cut, 1-NN measured by indicators, and the accuracies on
-Led and SD and table 3.13 had no claims. By the index of success alone, which needs no folds, the
+rankings led by all relevant columns were not cut, 1-NN measured by indicators, and the accuracies
+on Led and SD and table 3.13 had no claims. By the index of success alone, which needs no folds, the
 repairs change six verdicts, all of table 3.7: Consistency, INTERACT, information gain, M_d with 1
 and the Gaussian SVM-RFE hold now, M_d with 0 does not.
 """
