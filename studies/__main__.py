@@ -40,6 +40,7 @@ NAMES = (
     "prior-all-rows",
     "prior-norms",
     "prior-partition",
+    "tear-film",
 )
 LEFT_OUT = ("names", "kinds", "roles")  # of the datasets: long, and made anew from the seed
 

@@ -5,7 +5,7 @@ Accuracies in percent; None where the print has lost one. Names of methods are t
 
 from studies.book_tables import SUBSETS
 
-__all__ = ["C45", "LED_C45", "LED_SVM_RFE", "LED_WRAPPER", "SD_C45", "SD_SVM_RFE", "WRAPPER",
+__all__ = ["C45", "LED_C45", "LED_WRAPPER", "SD_C45", "WRAPPER",
            "WRAPPER_SVM"]  # fmt: skip
 
 # family -> method -> accuracy of C4.5
@@ -82,10 +82,6 @@ SD_C45: dict[str, tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
     "md-1": ((48.00, 54.67), (46.67, 52.00), (52.00, 54.67)),
 }
 
-# SVM-RFE, which needs a list from many classes there
-LED_SVM_RFE = ((93, 93, 59, 26, 9, 9), (71, 71, 42, 57, 42, -1))  # success, as LED_C45
-SD_SVM_RFE = ((2, 2), (3, 4), (3, 4))  # relevant groups, with the optimal number and with 20
-
 # the wrapper around the linear SVM: accuracy of C4.5
 WRAPPER_SVM = {
     "corral": 75.00,
@@ -107,8 +103,8 @@ WRAPPER = {
     "sd3": (17, 68.00, 50.67, 37.33, 48.00),
     "madelon": (99, 87.04, 70.00, 75.42, 66.33),
 }
-# success and accuracy of C4.5 by noise, on Led-25 and on Led-100
-LED_WRAPPER: dict[str, tuple[tuple[int, ...], tuple[float | None, ...]]] = {
-    "led-25": ((71, 71, 69, 57, 57, 36), (92, 90, None, 68, 58, 48)),
-    "led-100": ((71, 71, 57, 43, 57, 28), (None, 90, 76, 76, 58, 44)),
+# accuracy of C4.5 by noise, on Led-25 and on Led-100
+LED_WRAPPER: dict[str, tuple[float | None, ...]] = {
+    "led-25": (92, 90, None, 68, 58, 48),
+    "led-100": (None, 90, 76, 76, 58, 44),
 }

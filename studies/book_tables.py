@@ -1,16 +1,15 @@
 """Figures of tables 3.1 to 3.14 of Bolón-Canedo et al. (2015), as printed.
 
 Of every table the index of success and the accuracies of naive Bayes, 1-NN and the linear SVM, in
-percent; those of C4.5 are in book_chapter_3_c45_tables. Names of methods are those of the study.
+percent; those on Led and SD are in book_led_sd_tables, those of C4.5 in book_chapter_3_c45_tables.
+Names of methods are those of the study.
 """
 
 __all__ = [
     "DOTS",
     "LEARNERS",
-    "LED",
     "PROBLEMS",
     "PUT_RIGHT",
-    "RELEVANT",
     "ROWS",
     "SUBSETS",
     "SUCCESS",
@@ -87,27 +86,6 @@ ROWS = {
         "fs-p": (40, 66.17, 62.54, 66.96),
         "wrapper-svm": (20, 66.04, 54.08, 67.54),
     },
-}
-
-# success by noise 0, 2, 6, 10, 15, 20%, on Led-25 and on Led-100
-LED = {
-    "cfs": ("D6", (86, 71, 71, 57, 29, 14), (86, 71, 71, 57, 29, 14)),
-    "information-gain": ("D7", (100, 100, 71, 57, 29, 14), (100, 100, 71, 57, 29, 14)),
-    "relieff": ("D8", (93, 93, 93, 76, 93, 93), (99, 99, 85, 71, 71, 57)),
-    "fs-p": ("D9", (100, 100, 76, 93, 93, 93), (99, 99, 85, 85, 71, 71)),
-}
-
-# relevant groups found on SD1, SD2, SD3; by rankers among their first 20
-RELEVANT = {
-    "cfs": (2, 4, 4),
-    "consistency": (2, 4, 3),
-    "interact": (2, 3, 4),
-    "information-gain": (2, 4, 4),
-    "relieff": (2, 1, 1),
-    "mrmr": (1, 1, 1),
-    "fs-p": (1, 0, 1),
-    "md-0": (2, 4, 3),
-    "md-1": (2, 1, 1),
 }
 
 # table 3.12: CorrAL, CorrAL-100, XOR, Parity, Led-25, Led-100, Monk3, SD, Madelon, average

@@ -38,6 +38,7 @@ from studies.microarray_tables import (
     RANKERS,
     ROWS,
     SETS,
+    SHOWN,
     SUBSETS,
     TABLES,
     read_printed,
@@ -392,7 +393,7 @@ def table_of(results: Results, table: str) -> dict[str, Any]:
     figures = [by_repeat(results, metric) for metric in ("accuracy", "sensitivity", "specificity")]
     spread = figures[0]
     rows = []
-    for row in ROWS:
+    for row in SHOWN:
         cells_of = [row]
         for name in SETS:
             key = NAMES[name], row, learner
@@ -415,7 +416,7 @@ def table_of_rates(results: Results) -> dict[str, Any]:
             " ".join(f"{rates[NAMES[name], row, learner].mean():.2f}" for learner in LEARNERS)
             for name in SETS
         )]
-        for row in ROWS
+        for row in SHOWN
     ]  # fmt: skip
     title = f"Balanced classification rate of {', '.join(LEARNERS)}"
     return {"title": title, "head": ["after", *(NAMES[name] for name in SETS)], "rows": rows}

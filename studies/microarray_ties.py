@@ -16,53 +16,11 @@ import numpy as np
 
 from featly import CFS, FCBF, Interact
 from featly.basics.typing import AnyArray, FloatArray
-from featly.preprocessing import MDLP, Filler
+from featly.preprocessing import Filler
 from featly.study import KFold
+from studies.microarray_tables import TIES_KEPT
 
-__all__ = ["select_genes", "table_of_ties"]
-
-EQUAL = 1e-9  # uncertainties that differ by less are the same number
-
-
-def select_genes(X: FloatArray, y: AnyArray, *, retain_ties: bool) -> list[int]:
-    """Select genes by FCBF; with `retain_ties`, genes that tie with the class stay.
-
-    Genes are cut as featly's filters cut them. Of those with the same uncertainty the first of the
-    table comes first.
-    """
-    codes = np.asarray(MDLP(encoding="distinct").fit(X, y).transform(X)).astype(np.int64)
-    codes -= codes.min(axis=0)
-    levels = [(codes == level).astype(np.float64) for level in range(codes.max() + 1)]
-    own = _entropy([indicator.sum(axis=0) for indicator in levels])
-    labels = [(y == label).astype(np.float64) for label in np.unique(y)]
-    with_class = _uncertainty(levels, own, labels)
-    order = np.argsort(-np.round(with_class / EQUAL), kind="stable")
-    order = order[with_class[order] > EQUAL]
-    left = np.zeros(len(own), bool)
-    left[order] = True
-    genes = []
-    for gene in order:
-        if not left[gene]:
-            continue
-        genes.append(int(gene))
-        left[gene] = False
-        between = _uncertainty(levels, own, [indicator[:, gene] for indicator in levels])
-        left &= between <= with_class + EQUAL if retain_ties else between < with_class - EQUAL
-    return genes
-
-
-def _uncertainty(levels: list[FloatArray], own: FloatArray, other: list[FloatArray]) -> FloatArray:
-    """Symmetric uncertainty of every column with another, given by its levels."""
-    joint = _entropy([mask @ level for mask in other for level in levels])
-    whole = own + _entropy([np.array(mask.sum()) for mask in other])
-    return np.asarray(2 * (whole - joint) / np.where(whole > 0, whole, 1))
-
-
-def _entropy(counts: list[FloatArray]) -> FloatArray:
-    """In bits, of the counts of every column."""
-    stacked = np.stack(counts)
-    share = stacked / stacked.sum(axis=0)
-    return np.asarray(-(share * np.log2(np.where(share > 0, share, 1))).sum(axis=0))
+__all__ = ["table_of_ties"]
 
 
 def table_of_ties(
@@ -72,7 +30,7 @@ def table_of_ties(
     ways: dict[str, Callable[[FloatArray, AnyArray], int]] = {
         "INTERACT": lambda X, y: len(Interact(n_jobs=1).fit(X, y).order_),
         "FCBF": lambda X, y: len(FCBF(n_jobs=1).fit(X, y).order_),
-        "FCBF that keeps ties": lambda X, y: len(select_genes(X, y, retain_ties=True)),
+        TIES_KEPT: lambda X, y: len(FCBF(ties="keep", n_jobs=1).fit(X, y).order_),
         "CFS": lambda X, y: len(CFS(locally_predictive=True, n_jobs=1).fit(X, y).order_),
     }
     rows = []

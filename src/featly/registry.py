@@ -189,7 +189,7 @@ METHODS |= {
     "relief": Method(
         path="featly.filters.relief:Relief",
         family="filter",
-        tier="historical",
+        tier="stable",
         summary="differences to the nearest row of the same and of another class",
         cost="n² p",
     ),
@@ -203,7 +203,7 @@ METHODS |= {
     "multisurf": Method(
         path="featly.filters.multisurf:MultiSURF",
         family="filter",
-        tier="historical",
+        tier="stable",
         summary="differences to all rows that are near, which are chosen by row",
         cost="n² p",
     ),

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from featly.basics.errors import ParameterError
 from featly.datasets import (
     make_corral,
     make_corral_100,
@@ -168,16 +169,36 @@ def test_relevant_attributes_are_those_that_ever_change_the_class(problem, relev
         assert changes == (str(j + 1) in relevant)
 
 
+def test_without_noise_two_segments_are_spare():
+    """Five segments tell the digits, each of them is needed; with all seven, six and seven not."""
+    led = make_led(n_rows=10, spare="redundant")
+    shapes = led.X.select("f1", "f2", "f3", "f4", "f5", "f6", "f7").to_numpy()
+
+    def tells(columns):
+        return len({tuple(row) for row in shapes[:, columns]}) == 10
+
+    needed = [j for j in range(7) if not tells([k for k in range(7) if k != j])]
+    assert needed == [0, 1, 2, 3, 4]
+    assert tells(needed)
+    assert led.relevant == tuple((f"f{j + 1}",) for j in needed)
+    assert led.redundant == {"spare": ("f6", "f7")}
+    assert len(make_led().relevant) == 7
+    with pytest.raises(ParameterError, match="with noise all seven segments are relevant"):
+        make_led(noise=0.1, spare="redundant")
+    with pytest.raises(ParameterError, match="spare='weak': give 'relevant' or 'redundant'"):
+        make_led(spare="weak")
+
+
 @pytest.mark.parametrize("maker", [make_corral, make_xor_100, make_parity, make_led])
 def test_symbols_are_numbers_or_text(maker):
-    as_numbers, as_text = maker(), maker(categorical=True)
+    as_numbers, as_text = maker(), maker(coding="category")
     assert set(as_text.X.dtypes) == {pl.String}
     assert_frame_equal(as_text.X.cast(pl.Int64), as_numbers.X)
     assert (as_text.y == as_numbers.y).all()
 
 
 def test_robots_as_numbers():
-    assert_frame_equal(make_monk(1).X.cast(pl.Int64), make_monk(1, categorical=False).X)
+    assert_frame_equal(make_monk(1).X.cast(pl.Int64), make_monk(1, coding="number").X)
 
 
 @pytest.mark.parametrize(("problem", "n_rows", "n_wrong"), [(1, 124, 0), (2, 169, 0), (3, 122, 6)])

@@ -207,7 +207,8 @@ REFUSED = [
     (make_corral, {"random_state": -1}, "random_state=-1: " + SOME + "0"),
     (make_corral, {"random_state": None}, "random_state=None: " + SOME + "0"),
     (make_corral, {"random_state": True}, "random_state=True: " + SOME + "0"),
-    (make_corral, {"categorical": 1}, "categorical=1: give True or False"),
+    (make_corral, {"coding": "text"}, "coding='text': give 'number' or 'category'"),
+    (make_monk, {"problem": 1, "coding": True}, "coding=True: give 'number' or 'category'"),
     (make_corral_100, {"n_irrelevant": 0}, "n_irrelevant=0: " + SOME + "1"),
     (make_xor_100, {"n_irrelevant": -1}, "n_irrelevant=-1: " + SOME + "0"),
     (make_xor_100, {"n_rows": 3}, "n_rows=3: " + SOME + "4"),
@@ -266,7 +267,7 @@ def test_problems_by_name():
         make_problem("zzz")
     with pytest.raises(ParameterError, match=r"'led-25' has no parameter 'noize': did you mean"):
         make_problem("led-25", noize=0.1)
-    with pytest.raises(ParameterError, match=r"'corral' has no parameter 'k': there are categ"):
+    with pytest.raises(ParameterError, match=r"'corral' has no parameter 'k': there are coding"):
         make_problem("corral", k=1)
     with pytest.raises(ParameterError, match="'sd1' has no parameter 'problem'"):
         make_problem("sd1", problem=2)

@@ -16,7 +16,7 @@ from featly.testing.checks import CHECKS
 from tests.reference.columns import atoms, standardise
 from tests.reference.multiclass_svm import eliminate as naive
 
-FORMULATIONS = ["crammer-singer", "weston-watkins", "ovo"]
+FORMULATIONS = ["crammer-singer", "weston-watkins", "ovo", "ova"]
 
 
 def blocks_of(columns):
@@ -47,7 +47,7 @@ def test_equals_loop_around_a_generic_solver(seed, formulation, importance, how,
     if seed % 2:
         columns["c"] = np.array(list("abc"))[rng.permutation(np.arange(n) % 3)]
     step, fine_below = how
-    used = importance or ("abs" if formulation == "ovo" else "squared")
+    used = importance or ("abs" if formulation in ("ovo", "ova") else "squared")
     order, margins = naive(
         blocks_of(columns), y, C, formulation, used, lambda left: schedule(left, step, fine_below)
     )
@@ -96,6 +96,9 @@ def test_two_classes():
     binary = SVMRFE(**parameters).fit(X, y)
     assert np.array_equal(pairs.order_, binary.order_)
     assert pairs.criterion_**2 == pytest.approx(binary.criterion_, rel=1e-6)
+    mirrored = MulticlassSVMRFE(formulation="ova", **parameters).fit(X, y)
+    assert np.array_equal(mirrored.order_, binary.order_)
+    assert mirrored.criterion_ == pytest.approx(pairs.criterion_, rel=1e-6)
     singer, watkins = (
         MulticlassSVMRFE(formulation=name, **parameters).fit(X, y) for name in FORMULATIONS[:2]
     )
@@ -206,7 +209,7 @@ def test_class_weights():
 @pytest.mark.parametrize(
     ("parameters", "word"),
     [
-        ({"formulation": "ova"}, "formulation"),
+        ({"formulation": "average"}, "formulation"),
         ({"formulation": None}, "formulation"),
         ({"importance": "square"}, "importance"),
         ({"step": 0}, "step"),

@@ -21,6 +21,7 @@ VARIANTS = [
     SVMRFE(kernel="clinical", C=10.0, class_weight="balanced", step=0.1, fine_below=20),
     SVMRFE(kernel="clinical", criterion="renormalised"),
     SVMRFE(kernel="rbf"),
+    SVMRFE(kernel="rbf", criterion="absolute"),
 ]
 # a useless column may score high there: that is what is wrong with it
 RENORMALISED_FAILS = {"constant_column", "evidence"}
@@ -148,6 +149,11 @@ def test_gaussian_first_round_equals_definition(standardize):
     first = rfe.round_ == 0
     assert rfe.criterion_[first] == pytest.approx(np.array(expected)[first], abs=1e-6)
     assert rfe.order_[0] == int(np.argmax(expected))
+    absolute = SVMRFE(kernel="rbf", criterion="absolute", step=4, standardize=standardize).fit(X, y)
+    assert min(expected) < 0  # so that the sign tells them apart
+    assert absolute.order_[0] == int(np.argmax(np.abs(expected)))
+    dropped = absolute.round_ == 0
+    assert absolute.criterion_[dropped] == pytest.approx(np.abs(expected)[dropped], abs=1e-6)
     fixed = SVMRFE(kernel="rbf", step=4, standardize=standardize, gamma=gamma).fit(X, y)
     assert fixed.criterion_[first] == pytest.approx(rfe.criterion_[first], rel=1e-12)
 
@@ -169,6 +175,7 @@ def test_gaussian_distances_are_downdated_and_rebuilt():
         ({"kernel": "poly"}, ["kernel='poly'", "clinical"]),
         ({"criterion": "best"}, ["criterion='best'"]),
         ({"criterion": "renormalised"}, ["kernel='clinical'"]),
+        ({"criterion": "absolute"}, ["criterion='absolute'", "kernel='rbf'"]),
         ({"gamma": 0.1}, ["gamma", "kernel='rbf'"]),
         ({"kernel": "rbf", "gamma": -1}, ["gamma=-1"]),
         ({"kernel": "rbf", "gamma": "auto"}, ["gamma='auto'"]),

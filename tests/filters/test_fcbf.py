@@ -13,12 +13,16 @@ from tests.filters.test_cfs import lists, tables
 from tests.reference import subset_filters as naive
 
 
-@given(tables(), st.booleans(), st.sampled_from([0.0, 0.1]), st.booleans())
-def test_equals_definition(table, spread, threshold, has_keep):
+@given(
+    tables(), st.booleans(), st.sampled_from([0.0, 0.1]), st.booleans(),
+    st.sampled_from(["drop", "keep"]),
+)  # fmt: skip
+def test_equals_definition(table, spread, threshold, has_keep, ties):
     X, y = table
     keep = list(range(X.shape[1] - 1, max(X.shape[1] - 3, -1), -1)) if has_keep else []
     selector = FCBF(
         threshold=threshold,
+        ties=ties,
         discretizer=None,
         missing="spread" if spread else "level",
         schema={"keep": keep},
@@ -26,7 +30,7 @@ def test_equals_definition(table, spread, threshold, has_keep):
     columns, labels = lists(X, y)
     scores = [naive.uncertainty(column, labels, spread) for column in columns]
     assert selector.uncertainty_ == pytest.approx(scores, abs=1e-9)
-    expected = naive.fcbf(columns, labels, threshold, keep, spread)
+    expected = naive.fcbf(columns, labels, threshold, keep, spread, keep_ties=ties == "keep")
     assert selector.empty_ == (max(scores) <= threshold)
     assert selector.order_.tolist() == (expected or naive.descending(scores)[:1])
     for f, other in enumerate(selector.redundant_to_.tolist()):
@@ -37,6 +41,15 @@ def test_equals_definition(table, spread, threshold, has_keep):
             assert f not in selector.order_
             assert other in selector.order_
             assert uncertainty >= scores[f] - 1e-9
+
+
+def test_ties_are_dropped_or_kept():
+    """Two columns that tell the classes without an error: their uncertainties are all 1."""
+    X, y = np.array([[0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1]]), [0, 0, 1, 1]
+    assert FCBF(discretizer=None).fit(X, y).order_.tolist() == [0]
+    assert FCBF(discretizer=None, ties="keep").fit(X, y).order_.tolist() == [0, 1]
+    with pytest.raises(ParameterError, match="ties='both': give 'drop' or 'keep'"):
+        FCBF(ties="both").fit(X, y)
 
 
 def test_every_chosen_column_is_predominant():

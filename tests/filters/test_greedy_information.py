@@ -32,6 +32,7 @@ METHODS = {
     "jmi": (JMI(), reference.jmi),
     "cmi": (CMI(), reference.cmi),
     "cmim": (CMIM(), reference.cmim),
+    "informative fragments": (CMIM(include_relevance=False), reference.informative_fragments),
     "jmim": (JMIM(), reference.jmim),
     "icap": (ICAP(), reference.icap),
     "disr": (DISR(), reference.disr),
@@ -120,6 +121,24 @@ def test_large_tables_equal_to_the_reference(name, n_classes):
     fitted = type(method)(**(method.get_params() | {"discretizer": None, "max_steps": 8})).fit(X, y)
     assert fitted.order_.tolist() == order
     assert fitted.criterion_ == pytest.approx([worth[f] for f in range(25)], abs=1e-6)
+
+
+def test_the_other_half_of_an_exclusive_or():
+    """XOR and a decoy: found beside its half by informative fragments, never by the other form."""
+    a, b = np.repeat([0, 1], 64), np.tile([0, 1], 64)
+    decoy = (a ^ b) ^ (np.arange(128) % 8 == 0)  # wrong in every eighth row
+    rng = np.random.default_rng(0)
+    X = np.column_stack([decoy, rng.integers(0, 2, (128, 9)), b, a])
+    y = a ^ b
+    orders = {
+        form: CMIM(include_relevance=form, discretizer=None, schema={"keep": [11]}).fit(X, y).order_
+        for form in (True, False)
+    }
+    assert orders[False][:2].tolist() == [11, 10]
+    assert orders[True][1] == 0  # the decoy
+    assert orders[True].tolist().index(10) > 2
+    with pytest.raises(ParameterError, match="include_relevance=1: give True or False"):
+        CMIM(include_relevance=1).fit(X, y)
 
 
 # ---- identities ----------------------------------------------------------------------------------

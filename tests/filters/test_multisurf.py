@@ -1,10 +1,39 @@
 """MultiSURF by hand and as an estimator; its reference test is that of core's relief."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from featly.basics.errors import ParameterError
 from featly.filters.multisurf import MultiSURF
+from featly.filters.relief import Relief
+
+# skrebate 0.8.4 on the first 200 genes of colon: MultiSURF(), and ReliefF(n_neighbors=1), which is
+# Relief; the weights of some genes, the ten best, and the sum of the absolute weights of all
+SOME = [0, 1, 2, 50, 100, 199]
+SKREBATE = {
+    MultiSURF: (
+        [-0.003571149, -0.005339677, 0.003831016, 0.012668811, -0.004859117, 0.005088942],
+        [65, 110, 46, 137, 13, 25, 61, 66, 126, 42],
+        2.742146129,
+    ),
+    Relief: (
+        [0.025862676, 0.011162605, 0.008881951, 0.019932396, 0.004678822, 0.01405483],
+        [65, 110, 137, 69, 46, 61, 84, 31, 13, 10],
+        5.522154817,
+    ),
+}
+
+
+@pytest.mark.parametrize("method", SKREBATE)
+def test_equals_skrebate(data_folder, method):
+    frame = pl.read_parquet(data_folder / "colon_alon.parquet")
+    X, y = frame.drop("class")[:, :200], frame["class"].cast(pl.String)
+    fitted = method().fit(X, y)
+    weights, best, total = SKREBATE[method]
+    assert fitted.relevance_[SOME] == pytest.approx(weights, abs=1e-9)
+    assert fitted.order_[:10].tolist() == best
+    assert np.abs(fitted.relevance_).sum() == pytest.approx(total, abs=1e-8)
 
 
 def test_by_hand():

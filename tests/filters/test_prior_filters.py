@@ -57,6 +57,10 @@ GREEDY = {
     "jmi": (JMI(**LEVELS), information.jmi),
     "cmi": (CMI(**LEVELS), information.cmi),
     "cmim": (CMIM(**LEVELS), information.cmim),
+    "informative fragments": (
+        CMIM(include_relevance=False, **LEVELS),
+        information.informative_fragments,
+    ),
     "icap": (ICAP(**LEVELS), information.icap),
     "disr": (DISR(**LEVELS), information.disr),
     "weighted": (

@@ -29,6 +29,7 @@ METHODS = {
     "mifs-far": MIFS(beta=40.5),
     "jmi": JMI(),
     "cmim": CMIM(),
+    "informative fragments": CMIM(include_relevance=False),
     "disr": DISR(),
     "icap": ICAP(),
     "cmi": CMI(),

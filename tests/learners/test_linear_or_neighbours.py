@@ -35,9 +35,7 @@ def rates(learner, X, y, n_train, sizes):
 
 @pytest.mark.parametrize(("make", "better"), [(exclusive_or, 1), (sums, 0)])
 def test_it_comes_near_the_better_one(make, better):
-    learners = [
-        balance(make_learner(n)) for n in ("linear-svm", "heom-5-nn", "linear-or-neighbours")
-    ]
+    learners = [balance(make_learner(n)) for n in ("linear-svm", "5-nn", "linear-or-neighbours")]
     means = np.mean(
         [[rates(learner, *make(700, seed), 150, [2, 6])[better - 1] for learner in learners]
          for seed in range(8)],

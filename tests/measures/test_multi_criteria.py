@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from studies.tear_film import TABLE_5_15, TABLE_5_16, TEXTURES
 
 from featly.basics.errors import DataError, ParameterError
 from featly.measures.multi_criteria import (
@@ -14,32 +15,6 @@ from featly.measures.multi_criteria import (
 )
 from tests.reference import statistics as reference
 
-# Bolón-Canedo et al. (2015), tables 5.12 to 5.14: accuracy, robustness (%), seconds; Butterworth,
-# wavelet, co-occurrence, Markov field, Gabor, all; each with no filter, CFS, Consistency, INTERACT
-TEAR_FILM = np.array(
-    [
-        [91.42, 88.18, 0.22], [93.33, 84.98, 0.15], [83.81, 71.92, 0.04], [86.67, 79.56, 0.07],
-        [88.57, 82.27, 0.03], [91.43, 88.18, 0.01], [94.29, 86.21, 0.01], [96.19, 86.70, 0.01],
-        [95.24, 92.17, 102.18], [94.29, 92.36, 27.01], [86.67, 85.22, 0.05], [93.33, 89.16, 9.86],
-        [84.76, 83.99, 13.83], [85.71, 76.35, 0.50], [83.81, 70.94, 0.27], [75.24, 70.69, 0.31],
-        [95.24, 89.90, 0.42], [91.43, 85.22, 0.18], [86.67, 69.46, 0.06], [86.67, 82.51, 0.11],
-        [97.14, 92.61, 116.68], [96.19, 93.84, 37.04], [87.62, 77.59, 0.05], [93.33, 91.87, 9.96],
-    ]
-)  # fmt: skip
-TABLE_5_15 = np.array(
-    [
-        0.9774, 0.9773, 0.8159, 0.9008, 0.9344, 0.9775, 0.9848, 0.9900, 0.3431, 0.9416, 0.9281,
-        0.9812, 0.8670, 0.8691, 0.8081, 0.6923, 0.9954, 0.9686, 0.8295, 0.9164, 0.3066, 0.8986,
-        0.8988, 0.9853,
-    ]
-)  # fmt: skip
-TABLE_5_16 = np.array(
-    [
-        0.8983, 0.9017, 0.1694, 0.4722, 0.6567, 0.8986, 0.9377, 0.9629, 0.9923, 0.9846, 0.6233,
-        0.9539, 0.4777, 0.3361, 0.1601, 0.0009, 0.9829, 0.8526, 0.2717, 0.5526, 0.9991, 0.9987,
-        0.4769, 0.9706,
-    ]
-)  # fmt: skip
 BENEFIT = [True, True, False]
 GABOR_NONE, WAVELET_INTERACT, ALL_NONE, ALL_CFS, ALL_INTERACT = 16, 7, 20, 21, 23
 
@@ -131,15 +106,15 @@ def test_topsis_equals_the_textbook(table, data):
 def test_topsis_does_not_depend_on_units_or_on_how_weights_are_counted():
     units, benefit = np.array([1000.0, 1e-200, 1e200]), np.array(BENEFIT)
     for normalise in ("vector", "standard"):
-        first = topsis(TEAR_FILM, [1, 1, 2], benefit, normalise=normalise)
-        other = topsis(TEAR_FILM * units, [10, 10, 20], benefit, normalise=normalise)
+        first = topsis(TEXTURES, [1, 1, 2], benefit, normalise=normalise)
+        other = topsis(TEXTURES * units, [10, 10, 20], benefit, normalise=normalise)
         assert other.closeness == pytest.approx(first.closeness, abs=1e-12)
         assert other.order.tolist() == first.order.tolist()
     # a cost is a benefit with its sign changed
-    signed = topsis(TEAR_FILM * np.where(benefit, 1, -1), [1, 1, 2], True)
-    assert signed.closeness == pytest.approx(topsis(TEAR_FILM, [1, 1, 2], benefit).closeness)
+    signed = topsis(TEXTURES * np.where(benefit, 1, -1), [1, 1, 2], True)
+    assert signed.closeness == pytest.approx(topsis(TEXTURES, [1, 1, 2], benefit).closeness)
     # standardised columns may be moved as well
-    moved = topsis(TEAR_FILM + 7.0, [1, 1, 2], benefit, normalise="standard")
+    moved = topsis(TEXTURES + 7.0, [1, 1, 2], benefit, normalise="standard")
     assert moved.closeness == pytest.approx(first.closeness)
 
 
@@ -169,7 +144,7 @@ def test_topsis_of_ideal_and_anti_ideal():
 
 def test_the_books_topsis_is_on_errors_with_squared_distances():
     """Both tables to all four digits, and so in order; the printed top three and top two first."""
-    errors = np.column_stack([100 - TEAR_FILM[:, :2], TEAR_FILM[:, 2]])
+    errors = np.column_stack([100 - TEXTURES[:, :2], TEXTURES[:, 2]])
     for weights, printed in (([1, 1, 1], TABLE_5_15), ([0.5, 0.5, 0], TABLE_5_16)):
         result = topsis(errors, weights, False, distance="squared")
         assert result.closeness == pytest.approx(printed, abs=5e-5)
@@ -181,11 +156,11 @@ def test_the_books_topsis_is_on_errors_with_squared_distances():
 
 
 def test_the_textbook_on_rates_misses_the_book():
-    equal = topsis(TEAR_FILM, [1, 1, 1], BENEFIT)
+    equal = topsis(TEXTURES, [1, 1, 1], BENEFIT)
     assert 0.2 < np.abs(equal.closeness - TABLE_5_15).max() < 0.22
     assert equal.order[:3].tolist() != [GABOR_NONE, WAVELET_INTERACT, ALL_INTERACT]
-    assert np.abs(topsis(TEAR_FILM, [1, 1, 0], BENEFIT).closeness - TABLE_5_16).max() > 0.19
-    near = topsis(TEAR_FILM, [1, 1, 0], BENEFIT, distance="squared", normalise="standard")
+    assert np.abs(topsis(TEXTURES, [1, 1, 0], BENEFIT).closeness - TABLE_5_16).max() > 0.19
+    near = topsis(TEXTURES, [1, 1, 0], BENEFIT, distance="squared", normalise="standard")
     assert np.abs(near.closeness - TABLE_5_16).max() < 0.03
     assert near.order[:2].tolist() == [ALL_NONE, ALL_CFS]
 
@@ -201,7 +176,7 @@ def test_pareto_front_is_its_definition(table):
 
 
 def test_pareto_front_of_accuracy_and_robustness_in_the_book():
-    front = pareto_front(TEAR_FILM[:, :2], True)
+    front = pareto_front(TEXTURES[:, :2], True)
     assert np.flatnonzero(front).tolist() == [ALL_NONE, ALL_CFS]
 
 

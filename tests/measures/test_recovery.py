@@ -9,6 +9,7 @@ from featly.basics.errors import DataError, ParameterError
 from featly.measures.recovery import (
     Roles,
     count_roles,
+    cut_at_relevant,
     kinds_selected,
     position_statistics,
     success_index,
@@ -296,3 +297,12 @@ def test_kinds_are_counted_with_those_not_selected():
     assert kinds_selected([1, 2, 3], kinds) == {0: 1, 1: 0, 2: 2}
     assert kinds_selected([], kinds) == {0: 0, 1: 0, 2: 0}
     assert kinds_selected(np.array([4]), ["a", "a", "b", "b", "c"]) == {"a": 0, "b": 0, "c": 1}
+
+
+@given(st.permutations(range(6)), st.integers(1, 6), st.integers(0, 3))
+def test_cut_at_relevant_equals_its_definition(order, size, n_groups):
+    roles = Roles(6, ((4,), (0, 2), (1,))[:n_groups])
+    relevant = [column for group in roles.relevant for column in group]
+    leads = relevant and sorted(order[: len(relevant)]) == sorted(relevant)
+    expected = min(size, len(relevant)) if leads else size
+    assert cut_at_relevant(order, size, roles) == expected

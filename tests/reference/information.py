@@ -64,6 +64,11 @@ def cmim(f, S, y):
     return min([mutual(f, y), *(conditional(f, y, s) for s in S)])
 
 
+def informative_fragments(f, S, y):
+    """Least of what f adds beside each chosen column (Vidal-Naquet and Ullman)."""
+    return min(joint(f, s, y) - mutual(s, y) for s in S) if S else mutual(f, y)
+
+
 def jmim(f, S, y):
     return min(joint(f, s, y) for s in S) if S else mutual(f, y)
 

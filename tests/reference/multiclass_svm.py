@@ -119,15 +119,19 @@ def row_step(h, own, C, box):
     return [min(max(h[m] - t, 0.0), most) if m != own else 0.0 for m in range(len(h))]
 
 
-def pair_weights(X, y, C):
-    """W of shape (pairs, columns) of binary machines with an unpenalised bias."""
+def binary_weights(X, y, C, against_rest):
+    """W of machines with an unpenalised bias, of every pair of classes or every class."""
     machines, finished = [], True
-    for pair in combinations(range(max(y) + 1), 2):
-        rows = np.isin(y, pair)
+    if against_rest:
+        problems = [(np.ones(len(y), bool), y == label) for label in range(max(y) + 1)]
+    else:
+        pairs = combinations(range(max(y) + 1), 2)
+        problems = [(np.isin(y, pair), y == pair[1]) for pair in pairs]
+    for rows, positive in problems:
         with warnings.catch_warnings(record=True) as unfinished:
             warnings.simplefilter("always")
             machine = SVC(kernel="linear", C=C, tol=1e-11, shrinking=False, max_iter=100_000)
-            machines.append(machine.fit(X[rows], y[rows]).coef_[0])
+            machines.append(machine.fit(X[rows], positive[rows]).coef_[0])
         finished &= not unfinished
     return np.array(machines), finished
 
@@ -143,8 +147,8 @@ def eliminate(blocks, y, C, formulation, importance, drop):
     while left:
         X = np.column_stack([blocks[f] for f in left])
         finished = True
-        if formulation == "ovo":
-            W, finished = pair_weights(X, y, C)
+        if formulation in ("ovo", "ova"):
+            W, finished = binary_weights(X, y, C, against_rest=formulation == "ova")
         else:
             ones = np.column_stack([X, np.ones(len(X))])
             W = weights(ones, y, np.full(len(y), C), formulation == "weston-watkins")[:, :-1]

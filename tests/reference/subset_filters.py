@@ -113,19 +113,20 @@ def locally_predictive(chosen, columns, y, spread=False):
     return added
 
 
-def fcbf(columns, y, threshold=0.0, keep=(), spread=False):
+def fcbf(columns, y, threshold=0.0, keep=(), spread=False, keep_ties=False):
     scores = [uncertainty(column, y, spread) for column in columns]
     waiting = [f for f in descending(scores, keep) if f in keep or scores[f] > threshold]
     chosen = []
     while waiting:
         first = waiting.pop(0)
         chosen.append(first)
-        waiting = [
-            f
-            for f in waiting
-            if f in keep
-            or round(uncertainty(columns[first], columns[f], spread), 9) < round(scores[f], 9)
-        ]
+        staying = []
+        for f in waiting:
+            shared = round(uncertainty(columns[first], columns[f], spread), 9)
+            own = round(scores[f], 9)
+            if f in keep or shared < own or (keep_ties and shared == own):
+                staying.append(f)
+        waiting = staying
     return chosen
 
 

@@ -25,8 +25,9 @@ from sklearn.svm import LinearSVC
 from featly import SVMRFE, FTest
 from featly.base import SubsetSelector
 from featly.basics.errors import ParameterError
+from featly.datasets import make_problem
 from featly.learners import LinearSVM, make_learner
-from featly.study import Dataset, Split
+from featly.study import Dataset, KFold, Split, Study
 from featly.study.evaluate import Protocol, evaluate, sizes_for
 
 
@@ -562,3 +563,35 @@ def test_a_given_order_is_evaluated_as_it_is(data):
     result = evaluate(data, "m", Fails(ValueError()), SPLIT, protocol, order=order)
     assert result.error is None
     assert np.array_equal(RecordingLearner.trained[0][0], data.X[SPLIT.train][:, [5, 4]])
+
+
+def test_a_ranking_that_all_relevant_columns_lead_is_cut_there():
+    """XOR-100: with the two relevant columns alone the nearest row is always of the same class."""
+    xor = make_problem("xor-100", random_state=2).shuffle_columns(2)
+    methods = {
+        "svm-rfe": SVMRFE(kernel="rbf"),
+        "f-test": FTest(),
+    }  # one has them first, the other has not
+    metrics = ("accuracy", "irrelevant", "success")
+    plan = {"sizes": [1, 10], "learner": "1-nn", "metrics": metrics, "selection": "outside"}
+    values = {}
+    for is_cut in (False, True):
+        results = Study(methods, xor, KFold(5), cut_at_relevant=is_cut, **plan).run()
+        for metric in metrics:
+            for row in results.curves(metric).iter_rows(named=True):
+                values[metric, row["method"], row["size"], is_cut] = row["mean"]
+    assert set(results.orders("xor-100", "svm-rfe")[0][:2]) == {c for (c,) in xor.roles.relevant}
+    assert values["accuracy", "svm-rfe", 10, True] == 1 > values["accuracy", "svm-rfe", 10, False]
+    assert values["irrelevant", "svm-rfe", 10, True] == 0
+    assert values["irrelevant", "svm-rfe", 10, False] == 8
+    assert values["success", "svm-rfe", 10, True] == values["success", "svm-rfe", 10, False] == 100
+    for metric in metrics:  # nothing else changes
+        for method, size in (("f-test", 1), ("f-test", 10), ("svm-rfe", 1)):
+            assert values[metric, method, size, True] == values[metric, method, size, False]
+
+
+def test_cutting_needs_the_truth(data):
+    with pytest.raises(ParameterError, match="cut_at_relevant=True needs a dataset of which"):
+        Study("f-test", data, cut_at_relevant=True)
+    with pytest.raises(ParameterError, match="cut_at_relevant='yes': give True or False"):
+        Study("f-test", data, cut_at_relevant="yes")

@@ -456,7 +456,7 @@ def test_classes_without_a_training_row():
     X = np.random.default_rng(0).normal(size=(20, 2))
     classes = np.array(["a", "b", "c"])
     y = np.array(["a", "c"])[np.arange(20) % 2]
-    for learner in (GaussianNB(), RandomForestClassifier(5), make_learner("heom-5-nn")):
+    for learner in (GaussianNB(), RandomForestClassifier(5), make_learner("5-nn")):
         part = predict_sizes(learner, X, y, X, [2], classes)[0]
         assert part.scores.shape == (20, 3)
         assert (part.scores[:, 1] == 0).all()

@@ -169,6 +169,7 @@ def test_a_plan_with_every_part(folder):
             sizes = "all"
             metrics = ["success", "error"]
             selection = "outside"
+            cut_at_relevant = true
             fill = true
             null = 3
             random_state = 7
@@ -229,6 +230,7 @@ def test_a_plan_with_every_part(folder):
     )
     assert (study.title, study.sizes, study.selection) == ("all", "all", "outside")
     assert (study.fill, study.null, study.random_state) == (True, 3, 7)
+    assert study.cut_at_relevant is True
     assert study.metrics == ("success", "error")
     assert study.splits == KFold(5)
     assert isinstance(study.resample, SMOTE)
@@ -246,7 +248,7 @@ def test_a_plan_with_every_part(folder):
     assert isinstance(study.learners["linear-svm"], LinearSVM)
     assert study.learners["linear-svm"].C == 10
     assert study.learners["linear-svm"].class_weight == "balanced"
-    assert study.learners["nearer"].learner.steps[-1][1].n_neighbors == 3
+    assert study.learners["nearer"].learner.n_neighbors == 3
     assert [claim.published for claim in study.claims] == [0.5, "about the same", 3]
     assert [claim.where for claim in study.claims] == ["table 1", "", "page 4"]
 

@@ -62,6 +62,7 @@ SPLITTERS = [
     Holdout(test_size=0.4, stratify=False),
     Bootstrap(8),
     Bootstrap(8, stratify=True, estimator="out-of-bag"),
+    Bootstrap(8, balanced=True),
     DistributionBalancedKFold(3, n_repeats=2),
 ]
 
@@ -414,6 +415,28 @@ def test_bootstrap_with_groups_draws_whole_groups():
     for split in Bootstrap(20, stratify=True).split(None, y, row_groups=groups):
         times = np.bincount(groups[split.train], minlength=10) // np.arange(1, 11)
         assert (times[::2].sum(), times[1::2].sum()) == (5, 5)
+
+
+@pytest.mark.parametrize("stratify", [False, True])
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(10), np.arange(1, 11))])
+def test_balanced_bootstrap_draws_every_row_equally_often(stratify, groups):
+    y = np.arange(55) % 2 if groups is None else groups % 2
+    splitter = Bootstrap(20, balanced=True, stratify=stratify)
+    splits = list(splitter.split(None, y, row_groups=groups))
+    times = np.sum([np.bincount(split.train, minlength=55) for split in splits], axis=0)
+    assert set(times.tolist()) == {20}
+    again = list(splitter.split(None, y, row_groups=groups))
+    for split, other in zip(splits, again, strict=True):
+        assert np.array_equal(split.train, other.train)
+        assert set(split.train).isdisjoint(split.test)
+        assert len(split.test)
+    if groups is None:
+        assert len({tuple(split.train) for split in splits}) == 20
+        assert all(len(split.train) == 55 for split in splits)
+    with pytest.raises(ParameterError, match="balanced='yes': give True or False"):
+        Bootstrap(balanced="yes").check_parameters()
+    with pytest.raises(DataError, match="1000 draws left no row to test, or one class"):
+        next(Bootstrap(balanced=True).split(None, [0, 1]))
 
 
 def test_estimators_are_carried_along():

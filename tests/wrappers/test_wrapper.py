@@ -477,7 +477,7 @@ def test_tables_that_a_classifier_does_not_take():
     Wrapper(estimator=DecisionTreeClassifier()).fit(incomplete, y)  # takes missing values
     Wrapper(estimator=make_pipeline(Encoder(), GaussianNB())).fit(mixed, y)
     with pytest.raises(DataError, match="KNeighborsClassifier fails on 4 rows of age"):
-        Wrapper(estimator="5-nn", n_folds=2).fit(mixed.drop("sex"), y)
+        Wrapper(estimator="5-nn-encoded", n_folds=2).fit(mixed.drop("sex"), y)
 
 
 def test_tags_follow_the_estimator():

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featly.basics.params import FLAG, Number, OneOf, Whole
+from featly.basics.errors import ParameterError
+from featly.basics.params import Number, OneOf, Whole
 from featly.basics.typing import IntArray
 from featly.datasets.synthetic import (
     Synthetic,
@@ -55,7 +56,7 @@ MONK_TRAINING_ROWS = {1: 124, 2: 169, 3: 122}
 MONK_WRONG_LABELS = {1: 0, 2: 0, 3: 6}  # 5% of 122
 
 
-def make_corral(*, categorical: bool = False, random_state: int = 0) -> Synthetic:
+def make_corral(*, coding: str = "number", random_state: int = 0) -> Synthetic:
     r"""Make CorrAL: four columns that matter, and one that looks better than each of them.
 
     .. math:: y = (f_1 \wedge f_2) \vee (f_3 \wedge f_4)
@@ -66,8 +67,8 @@ def make_corral(*, categorical: bool = False, random_state: int = 0) -> Syntheti
 
     Parameters
     ----------
-    categorical : bool, default=False
-        Whether columns are the texts "0" and "1" rather than numbers.
+    coding : {"number", "category"}, default="number"
+        Whether columns hold the numbers 0 and 1, or the same as text, which is read as categories.
     random_state : int, default=0
         Seed of the random numbers.
         They draw the 8 rows in which f6 is wrong, and the order of rows.
@@ -96,11 +97,11 @@ def make_corral(*, categorical: bool = False, random_state: int = 0) -> Syntheti
     >>> int((corral.X["f6"].to_numpy() == corral.y).sum())
     24
     """
-    return _corral("corral", 0, categorical, random_state)
+    return _corral("corral", 0, coding, random_state)
 
 
 def make_corral_100(
-    *, n_irrelevant: int = 93, categorical: bool = False, random_state: int = 0
+    *, n_irrelevant: int = 93, coding: str = "number", random_state: int = 0
 ) -> Synthetic:
     """Make CorrAL-100: CorrAL and 93 columns of coin flips, three times as many as it has rows.
 
@@ -108,8 +109,8 @@ def make_corral_100(
     ----------
     n_irrelevant : int, default=93
         Columns added to the six of CorrAL, at least 1.
-    categorical : bool, default=False
-        Whether columns are the texts "0" and "1" rather than numbers.
+    coding : {"number", "category"}, default="number"
+        Whether columns hold the numbers 0 and 1, or the same as text, which is read as categories.
     random_state : int, default=0
         Seed of the random numbers.
         The first six columns are those of :func:`make_corral` with the same seed.
@@ -131,10 +132,10 @@ def make_corral_100(
     Synthetic(corral-100: 32 rows, 2 classes, 99 columns: 4 relevant, 1 redundant, 94 irrelevant)
     """
     Whole(at_least=1).check("n_irrelevant", n_irrelevant)
-    return _corral("corral-100", n_irrelevant, categorical, random_state)
+    return _corral("corral-100", n_irrelevant, coding, random_state)
 
 
-def _corral(name: str, n_irrelevant: int, categorical: bool, random_state: int) -> Synthetic:
+def _corral(name: str, n_irrelevant: int, coding: str, random_state: int) -> Synthetic:
     rows, mistakes, coins = generators(random_state, 3)
     f = np.array(list(product((0, 1), repeat=5)))[rows.permutation(32)].T
     y = (f[0] & f[1]) | (f[2] & f[3])
@@ -143,7 +144,7 @@ def _corral(name: str, n_irrelevant: int, categorical: bool, random_state: int) 
     added = f", and {n_irrelevant} random columns" if n_irrelevant else ""
     return Synthetic(
         name=name,
-        X=_symbols(categorical, f, correlated[None], _coins(coins, n_irrelevant, 32)),
+        X=_symbols(coding, f, correlated[None], _coins(coins, n_irrelevant, 32)),
         y=y,
         relevant=tuple((column,) for column in names(1, 4)),
         redundant={"correlated": ("f6",)},
@@ -156,7 +157,7 @@ def make_xor_100(
     *,
     n_irrelevant: int = 97,
     n_rows: int = 50,
-    categorical: bool = False,
+    coding: str = "number",
     random_state: int = 0,
 ) -> Synthetic:
     r"""Make XOR-100: two columns that say nothing alone and everything together.
@@ -172,8 +173,8 @@ def make_xor_100(
         Columns of coin flips.
     n_rows : int, default=50
         Rows, at least 4.
-    categorical : bool, default=False
-        Whether columns are the texts "0" and "1" rather than numbers.
+    coding : {"number", "category"}, default="number"
+        Whether columns hold the numbers 0 and 1, or the same as text, which is read as categories.
     random_state : int, default=0
         Seed of the random numbers.
         They draw the coin flips and the order of rows.
@@ -204,7 +205,7 @@ def make_xor_100(
     f = _combinations(2, n_rows, rows)
     return Synthetic(
         name="xor-100",
-        X=_symbols(categorical, f, _coins(coins, n_irrelevant, n_rows)),
+        X=_symbols(coding, f, _coins(coins, n_irrelevant, n_rows)),
         y=f[0] ^ f[1],
         relevant=(("f1",), ("f2",)),
         redundant={},
@@ -213,7 +214,7 @@ def make_xor_100(
 
 
 def make_parity(
-    *, n_irrelevant: int = 6, n_rows: int = 64, categorical: bool = False, random_state: int = 0
+    *, n_irrelevant: int = 6, n_rows: int = 64, coding: str = "number", random_state: int = 0
 ) -> Synthetic:
     r"""Make Parity3+3: the class is whether an odd number of three bits is set.
 
@@ -228,8 +229,8 @@ def make_parity(
         Columns of coin flips.
     n_rows : int, default=64
         Rows, at least 8.
-    categorical : bool, default=False
-        Whether columns are the texts "0" and "1" rather than numbers.
+    coding : {"number", "category"}, default="number"
+        Whether columns hold the numbers 0 and 1, or the same as text, which is read as categories.
     random_state : int, default=0
         Seed of the random numbers.
         They draw the coin flips and the order of rows.
@@ -260,7 +261,7 @@ def make_parity(
     f = _combinations(3, n_rows, rows)
     return Synthetic(
         name="parity3+3",
-        X=_symbols(categorical, f, f, _coins(coins, n_irrelevant, n_rows)),
+        X=_symbols(coding, f, f, _coins(coins, n_irrelevant, n_rows)),
         y=f[0] ^ f[1] ^ f[2],
         relevant=(("f1",), ("f2",), ("f3",)),
         redundant={"repeats": ("f4", "f5", "f6")},
@@ -273,16 +274,19 @@ def make_led(
     *,
     n_irrelevant: int = 17,
     noise: float = 0.0,
+    spare: str = "relevant",
     n_rows: int = 50,
-    categorical: bool = False,
+    coding: str = "number",
     random_state: int = 0,
 ) -> Synthetic:
     """Make Led-25 or Led-100: the digit that a seven-segment display shows.
 
     Columns f1 to f7 are the segments a, b, e, f, g, c, d (a on top, then clockwise to f, g in the
-    middle): 1 is lit. All seven count as relevant, though without noise f1 to f5 are enough to
-    tell the digits. Noise sets segments wrong; the other columns are coin flips. The ten digits
-    share the rows as evenly as possible. Rows are in random order.
+    middle): 1 is lit. Noise sets segments wrong; the other columns are coin flips. Without noise f1
+    to f5 are enough to tell the digits, and each of them is needed: f6 and f7 are weakly relevant
+    and redundant. The book counts all seven as relevant at every level of noise, so at 0% its index
+    of success punishes the subset that it calls optimal in section 2.1; `spare` says how to count.
+    The ten digits share the rows as evenly as possible. Rows are in random order.
 
     Parameters
     ----------
@@ -291,10 +295,13 @@ def make_led(
     noise : float, default=0.0
         Fraction of the cells of f1 to f7 that are wrong: exactly that many, rounded, of all
         7 x `n_rows`, anywhere. The book has 0, 0.02, 0.06, 0.1, 0.15 and 0.2.
+    spare : {"relevant", "redundant"}, default="relevant"
+        What f6 and f7 count as. "redundant" is for `noise` = 0 alone, where they are: with noise
+        every segment helps to tell the digit.
     n_rows : int, default=50
         Rows, at least 10.
-    categorical : bool, default=False
-        Whether columns are the texts "0" and "1" rather than numbers.
+    coding : {"number", "category"}, default="number"
+        Whether columns hold the numbers 0 and 1, or the same as text, which is read as categories.
     random_state : int, default=0
         Seed of the random numbers.
         With the same seed, more noise alters the same cells and others, and a larger
@@ -329,21 +336,28 @@ def make_led(
     digits = rows.permutation(np.arange(n_rows) % 10)
     shapes = np.array([[int(s in lit) for s in LED_SEGMENTS] for lit in LED_DIGITS])
     segments = shapes[digits].T
+    OneOf("relevant", "redundant").check("spare", spare)
+    if spare == "redundant" and noise > 0:
+        raise ParameterError(
+            f"spare='redundant', noise={noise}: with noise all seven segments are relevant, so "
+            "leave spare out"
+        )
+    n_needed = 7 if spare == "relevant" else 5
     wrong = mistakes.permutation(segments.size).reshape(segments.shape)
     segments = segments ^ (wrong < share(noise, segments.size))
     return Synthetic(
         name=f"led-{n_irrelevant + 8}",
-        X=_symbols(categorical, segments, _coins(coins, n_irrelevant, n_rows)),
+        X=_symbols(coding, segments, _coins(coins, n_irrelevant, n_rows)),
         y=digits,
-        relevant=tuple((column,) for column in names(1, 7)),
-        redundant={},
+        relevant=tuple((column,) for column in names(1, n_needed)),
+        redundant={} if n_needed == 7 else {"spare": names(6, 7)},
         description="class = the digit that segments f1 to f7 (a, b, e, f, g, c, d) show; "
         f"{100 * noise:g}% of their cells are wrong; {n_irrelevant} random columns",
     )
 
 
 def make_monk(
-    problem: int, *, part: str = "train", categorical: bool = True, random_state: int = 0
+    problem: int, *, part: str = "train", coding: str = "category", random_state: int = 0
 ) -> Synthetic:
     r"""Make Monk's problem 1, 2 or 3: logical rules on six attributes of robots.
 
@@ -362,8 +376,9 @@ def make_monk(
         "train" draws 124, 169 or 122 different robots, as many as the training part of the public
         files has; of problem 3, six of them (5%) have the wrong class. "all" is all 432 robots in
         counting order, the test part of the public files: nothing is drawn.
-    categorical : bool, default=True
-        Whether levels are the texts "1", "2" and so on, since they have no order, or numbers.
+    coding : {"number", "category"}, default="category"
+        Whether levels are the texts "1", "2" and so on, since they have no order, or the numbers.
+        The figures of Bolón-Canedo et al. (2015) are those of numbers.
     random_state : int, default=0
         Seed of the random numbers.
         They draw the training part.
@@ -403,7 +418,7 @@ def make_monk(
     noise = f"; {n_wrong} labels are wrong" if n_wrong else ""
     return Synthetic(
         name=f"monk{problem}",
-        X=_symbols(categorical, f),
+        X=_symbols(coding, f),
         y=(is_class_1 ^ wrong).astype(int),
         relevant=tuple((f"f{number}",) for number in MONK_RELEVANT[problem]),
         redundant={},
@@ -423,10 +438,10 @@ def _coins(rng: np.random.Generator, n_columns: int, n_rows: int) -> np.ndarray:
     return rng.integers(2, size=(n_columns, n_rows))
 
 
-def _symbols(categorical: bool, *blocks: np.ndarray) -> "pl.DataFrame":
+def _symbols(coding: str, *blocks: np.ndarray) -> "pl.DataFrame":
     """Return columns of whole numbers, or of the same as text."""
     import polars as pl
 
-    FLAG.check("categorical", categorical)
+    OneOf("number", "category").check("coding", coding)
     numbers = table(*blocks)
-    return numbers.cast(pl.String) if categorical else numbers
+    return numbers.cast(pl.String) if coding == "category" else numbers

@@ -186,27 +186,25 @@ def shift(
             raise DataError(f"{name} has {rows.n_rows} row: at least 2 are needed to compare")
     rng = np.random.default_rng(random_state)
     first_sample, second_sample = (
-        _draw_rows(first, max_rows, rng),
-        _draw_rows(second, max_rows, rng),
+        draw_rows(first, max_rows, rng),
+        draw_rows(second, max_rows, rng),
     )
-    labels = _deal_labels(first_sample.n_rows, second_sample.n_rows, n_permutations, rng)
-    tests = _test_columns(first_sample, second_sample, labels, n_jobs)
+    labels = deal_labels(first_sample.n_rows, second_sample.n_rows, n_permutations, rng)
+    tests = compare_columns(first_sample, second_sample, labels, n_jobs)
     distance = tests.distance
     if first_sample is not first or second_sample is not second:
-        observed_labels = _deal_labels(first.n_rows, second.n_rows, 0, rng)
-        distance = _test_columns(first, second, observed_labels, n_jobs).distance
-    sorted_scores = np.sort(tests.largest[1:])
-    n_larger = len(sorted_scores) - np.searchsorted(sorted_scores, tests.score - 1e-9, side="left")
-    energy, p_value = _test_energy(first, second, n_permutations, rng, n_jobs)
+        observed_labels = deal_labels(first.n_rows, second.n_rows, 0, rng)
+        distance = compare_columns(first, second, observed_labels, n_jobs).distance
+    energies = draw_energies(first, second, n_permutations, rng, n_jobs)
     return Shift(
         first.names,
         first.is_number,
         distance,
         _missing_shares(second) - _missing_shares(first),
         tests.p,
-        (1 + n_larger) / (n_permutations + 1),
-        energy,
-        p_value,
+        adjust_scores(tests.score, tests.largest),
+        float(energies[0]),
+        share_as_large(energies),
         new_levels(first, second, test),
         first.n_rows,
         second.n_rows,
@@ -214,19 +212,34 @@ def shift(
     )
 
 
-def _draw_rows(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+def draw_rows(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+    """Return some rows of a larger table, drawn at random, in their order."""
     if rows.n_rows <= size:
         return rows
     return rows.take_rows(np.sort(rng.choice(rows.n_rows, size, replace=False)))
 
 
-def _deal_labels(n: int, m: int, count: int, rng: np.random.Generator) -> ByteArray:
+def deal_labels(n: int, m: int, count: int, rng: np.random.Generator) -> ByteArray:
     """Mark the rows of the first table: as observed in column 0, then at random."""
     labels = np.zeros((n + m, count + 1), np.uint8)
     labels[:n, 0] = 1
     for b in range(1, count + 1):
         labels[:, b] = rng.permutation(labels[:, 0])
     return labels
+
+
+def adjust_scores(score: FloatArray, largest: FloatArray) -> FloatArray:
+    """Return p-values adjusted by the largest score in each draw; `largest[0]` is as observed."""
+    in_draws = np.sort(largest[1:])
+    n_larger = len(in_draws) - np.searchsorted(in_draws, score - 1e-9, side="left")
+    adjusted: FloatArray = (1 + n_larger) / len(largest)
+    return adjusted
+
+
+def share_as_large(values: FloatArray) -> float:
+    """Return the share of draws with a value as large as the first, which is as observed."""
+    tolerance = 1e-9 * float(np.abs(values).max())
+    return float((values >= values[0] - tolerance).mean())
 
 
 def _missing_shares(rows: Rows) -> FloatArray:
@@ -238,14 +251,18 @@ def _missing_shares(rows: Rows) -> FloatArray:
 
 # ---- columns -------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class _ColumnTests:
+class ColumnTests:
+    """Distances, scores and p-values of columns, and the largest score of each draw."""
+
     distance: FloatArray
     score: FloatArray
     p: FloatArray
     largest: FloatArray
 
 
-def _test_columns(first: Rows, second: Rows, labels: ByteArray, n_jobs: int | None) -> _ColumnTests:
+def compare_columns(
+    first: Rows, second: Rows, labels: ByteArray, n_jobs: int | None
+) -> ColumnTests:
     """Return distances, scores and p-values of all columns over the permutations in `labels`."""
     numeric, p = first.is_number, first.n_columns
     position = np.empty(p, np.int64)
@@ -278,16 +295,17 @@ def _test_columns(first: Rows, second: Rows, labels: ByteArray, n_jobs: int | No
 
     size = max(1, min(BLOCK, (1 << 22) // len(labels)))
     largest_by_block = run_blocks(compare, split(p, size), n_jobs)
-    return _ColumnTests(distance, score, p_values, np.max(largest_by_block, axis=0))
+    return ColumnTests(distance, score, p_values, np.max(largest_by_block, axis=0))
 
 
 # ---- all columns together ------------------------------------------------------------------------
-def _test_energy(
+def draw_energies(
     first: Rows, second: Rows, count: int, rng: np.random.Generator, n_jobs: int | None
-) -> tuple[float, float]:
+) -> FloatArray:
+    """Return the energy distance as observed, and of `count` draws."""
     first_sample, second_sample = (
-        _draw_rows(first, ENERGY_ROWS, rng),
-        _draw_rows(second, ENERGY_ROWS, rng),
+        draw_rows(first, ENERGY_ROWS, rng),
+        draw_rows(second, ENERGY_ROWS, rng),
     )
     pooled = Rows(
         np.concatenate([first_sample.numbers, second_sample.numbers]),
@@ -299,12 +317,11 @@ def _test_energy(
     )
     squared = SquaredDistances(pooled.scale_to_range(), pooled.is_number, n_jobs=n_jobs)
     distances = np.sqrt(squared.block(0, pooled.n_rows))
-    labels = _deal_labels(first_sample.n_rows, second_sample.n_rows, count, rng).astype(np.float64)
+    labels = deal_labels(first_sample.n_rows, second_sample.n_rows, count, rng).astype(np.float64)
     with single_threaded_blas():
         within = np.einsum("ib,ib->b", labels, distances @ labels)
         crossing = distances.sum(axis=1) @ labels - within
     within_second = float(distances.sum()) - within - 2 * crossing
     n, m = first_sample.n_rows, second_sample.n_rows
-    energy = 2 * crossing / (n * m) - within / n**2 - within_second / m**2
-    tolerance = 1e-9 * float(np.abs(energy).max())
-    return float(energy[0]), float((energy >= energy[0] - tolerance).mean())
+    energies: FloatArray = 2 * crossing / (n * m) - within / n**2 - within_second / m**2
+    return energies

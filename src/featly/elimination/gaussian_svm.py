@@ -26,6 +26,8 @@ class GaussianMachine:
         Total variance of every column.
     gamma : float or None
         None is one over the total variance of the columns that remain.
+    absolute : bool, default=False
+        Whether a rise of ||w||^2 counts as much as a fall.
 
     Attributes
     ----------
@@ -43,17 +45,22 @@ class GaussianMachine:
         C: np.ndarray,
         variance: np.ndarray | float,
         gamma: float | None,
+        absolute: bool = False,
     ) -> None:
         self.source = source
         self.variance = np.broadcast_to(variance, source.n_features)
         self.gamma = gamma
+        self.absolute = absolute
         self.duality_gaps: list[float] = []
         self._dual = SVMDual(y, C, n_jobs=source.n_jobs)
         self._distances: np.ndarray | None = None
         self._built = 0
 
     def criterion(self) -> np.ndarray:
-        """Return by how much ||w||^2 falls without each remaining column; negative if it rises."""
+        """Return by how much ||w||^2 falls without each remaining column.
+
+        A rise is negative, or positive as well if `absolute`.
+        """
         if self._distances is None:
             self._distances = squared_distances(self.source.gram())
             self._built = self.source.n_features
@@ -70,6 +77,8 @@ class GaussianMachine:
             atoms, self.source.atoms, v, self._distances, gamma, self.source.n_jobs
         )
         changes[np.abs(changes) <= ROUNDING * float(np.abs(v) @ K @ np.abs(v))] = 0.0
+        if self.absolute:
+            changes = np.abs(changes)
         # a constant column changes nothing, but must not rank above one that disturbs
         constant = self.variance <= 0
         if constant.any():

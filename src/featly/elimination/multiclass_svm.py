@@ -14,7 +14,7 @@ from featly.core.svm.dual import SVMDual
 from featly.core.svm.multiclass_svm import MulticlassDual
 from featly.elimination.linear_svm import REBUILD_TRACE, ROUNDING
 
-__all__ = ["JointMachine", "MulticlassMachine", "PairsMachine"]
+__all__ = ["BinaryMachines", "JointMachine", "MulticlassMachine"]
 
 MOST_GRAM_ROWS = 4096  # with more rows than this, and ...
 FACTOR_SHARE = 4  # ... this many times more rows than atoms, no n x n matrix is made
@@ -178,8 +178,8 @@ class JointMachine(MulticlassMachine):
         """Do nothing: the dual holds only its solution, which is feasible for any table."""
 
 
-class PairsMachine(MulticlassMachine):
-    """A binary machine for every pair of classes, all on the same columns."""
+class BinaryMachines(MulticlassMachine):
+    """A machine for every pair of classes, or class `against_rest`, all on the same columns."""
 
     duals: list[Any]
     members: list[Any]
@@ -190,17 +190,23 @@ class PairsMachine(MulticlassMachine):
         y: np.ndarray,
         n_classes: int,
         C: np.ndarray,
+        against_rest: bool,
         variance: FloatArray | float,
         widths: np.ndarray | None,
         squared: bool,
     ) -> None:
         super().__init__(source, variance, widths, squared)
         self.members, self.duals = [], []
-        for pair in combinations(range(n_classes), 2):
-            rows = np.flatnonzero(np.isin(y, pair))
+        problems: list[tuple[int, np.ndarray]] = [
+            (second, np.flatnonzero((y == first) | (y == second)))
+            for first, second in combinations(range(n_classes), 2)
+        ]
+        if against_rest:
+            problems = [(label, np.arange(len(y))) for label in range(n_classes)]
+        for label, rows in problems:
             self.members.append(rows)
-            # the pairs run in threads, so each uses one
-            self.duals.append(SVMDual(np.where(y[rows] == pair[1], 1.0, -1.0), C[rows], n_jobs=1))
+            # the machines run in threads, so each uses one
+            self.duals.append(SVMDual(np.where(y[rows] == label, 1.0, -1.0), C[rows], n_jobs=1))
 
     def _has_many_rows(self) -> bool:
         n = self.source.n_rows

@@ -18,14 +18,16 @@ from featly.basics.params import Number, OneOf
 from featly.basics.progress import progress_bar
 from featly.core.sources import unit_scale
 from featly.core.sources.questions import forms, gram, moments
-from featly.elimination.multiclass_svm import JointMachine, MulticlassMachine, PairsMachine
+from featly.elimination.multiclass_svm import BinaryMachines, JointMachine, MulticlassMachine
 from featly.elimination.rfe import Scheduled, build_elimination_ranking, eliminate
 from featly.problem.parameters import ClassWeighted, Streaming, Verbose
 
 __all__ = ["MulticlassSVMRFE"]
 
 # formulations and their default importance
-FORMULATIONS = {"crammer-singer": "squared", "weston-watkins": "squared", "ovo": "abs"}
+FORMULATIONS = {
+    "crammer-singer": "squared", "weston-watkins": "squared", "ovo": "abs", "ova": "abs",
+}  # fmt: skip
 IMPORTANCES = ("squared", "abs")
 MOST_PRIOR = 100.0  # squared, it is in the Gram matrix; above, the solver loses the other columns
 
@@ -34,7 +36,7 @@ class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, R
     r"""Rank columns for many classes by recursive elimination with a multiclass SVM.
 
     Each round fits weights :math:`w_m` of all classes to the remaining columns and drops columns of
-    the smallest importance, which is the sum of their weights over the classes. There are three
+    the smallest importance, which is the sum of their weights over the classes. There are four
     machines. Crammer and Singer's has, for every row, a loss for the class that comes closest to
     beating its own:
 
@@ -47,7 +49,8 @@ class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, R
               + C \sum_i \sum_{m \ne y_i} \max(0, 1 - (w_{y_i} - w_m) x_i),
 
     and ``"ovo"`` (one versus one) fits the binary machine of :class:`SVMRFE` to every pair of
-    classes. All pairs have the same columns, standardised over all rows, and drop the same ones.
+    classes, ``"ova"`` (one versus all) to every class against all others. All pairs or classes have
+    the same columns, standardised over all rows, and drop the same ones.
     A categorical column stays one feature; its weight is the norm of those of its levels. The
     machines are solved to machine precision; `duality_gap_` shows it.
 
@@ -63,13 +66,13 @@ class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, R
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
         How many of that half are noise is not known; "fdr" tells it where there are q-values.
         The ranking does not depend on it: elimination always goes to the end.
-    formulation : {"crammer-singer", "weston-watkins", "ovo"}, default="crammer-singer"
+    formulation : {"crammer-singer", "weston-watkins", "ovo", "ova"}, default="crammer-singer"
         The machine. For two classes the first two are the same: the binary machine with 2C and a
         penalised bias, :math:`w_1 = -w_2`.
     importance : {"squared", "abs"} or None, default=None
         "squared" sums :math:`w_{mj}^2` over the classes or pairs, as Zhou and Tuck do; "abs" is
         the mean of :math:`|w_{mj}|`, which lets one large weight count for less. None is "squared"
-        for the joint machines, and "abs" for "ovo", the "Average" of Izetta et al.
+        for the joint machines, and "abs" for "ovo" and "ova", the "Average" of Izetta et al.
     step : float, int, list of int or callable, default=0.2
         How many columns a round drops: a fraction of those that *remain* (rounded, at least one),
         a count, a falling list of sizes to pass through, or a function from the number that remain
@@ -219,7 +222,8 @@ class MulticlassSVMRFE(Verbose, Streaming, ClassWeighted, Scheduled, Weighted, R
         importance = self.importance or FORMULATIONS[self.formulation]
         task = (source, classes.codes, classes.count, C)
         criterion_options = (spread, widths, importance == "squared")
-        if self.formulation == "ovo":
-            return PairsMachine(*task, *criterion_options), prior is not None
+        if self.formulation in ("ovo", "ova"):
+            against_rest = self.formulation == "ova"
+            return BinaryMachines(*task, against_rest, *criterion_options), prior is not None
         box = self.formulation == "weston-watkins"
         return JointMachine(*task, box, *criterion_options), prior is not None

@@ -4,6 +4,9 @@ r"""The least information of a column about the class beside any chosen column.
 
     J(f; S) = \min \left( I(f; y), \min_{s \in S} I(f; y | s) \right)
 
+``include_relevance=False`` leaves :math:`I(f; y)` out once a column is chosen: the formula of
+Fleuret's article, of table 2.3 of Bolón-Canedo and others (2015), and informative fragments (IF).
+
 Fleuret, F. (2004), Fast binary feature selection with conditional mutual information, *JMLR* 5,
 1531-1555.
 """
@@ -19,12 +22,15 @@ __all__ = ["CMIM"]
 class CMIM(GreedyInformation):
     r"""Choose columns greedily by the least they tell about the class beside any chosen one.
 
-    The same as informative fragments (IF), which are written :math:`\min_s I(f, s; y) - I(s; y)`.
-    The minimum includes :math:`I(f; y)`, as in Fleuret's algorithm and in praznik, but not in the
-    formula of his article: a column that informs only together with a chosen one is not found.
+    By default the minimum includes :math:`I(f; y)`, as in Fleuret's algorithm and in praznik: a
+    column that informs only together with a chosen one is not found. Without it, it is, and the
+    method is the same as informative fragments (IF), :math:`\min_s I(f, s; y) - I(s; y)`.
 
     Parameters
     ----------
+    include_relevance : bool, default=True
+        Whether the minimum includes what a column tells alone, once another one is chosen.
+        False finds the other half of an exclusive or, once one half is chosen.
     n_features_to_select : int, float, str or None, default=None
         How many columns ``transform`` keeps: a count, a fraction or a rule.
         None is half, never filler; rules: "rule-of-thumb", "largest-gap", "two-variances", "fdr".
@@ -84,8 +90,9 @@ class CMIM(GreedyInformation):
 
     Notes
     -----
-    A score can only fall. Fleuret's lazy evaluation uses that to skip most columns at most steps.
-    It is not used here, because the order of the columns that are not chosen needs all values.
+    With relevance included a criterion can only fall. Fleuret's lazy evaluation uses that to skip
+    most columns at most steps. It is not used here, because the order of the columns that are not
+    chosen needs all values.
 
     References
     ----------
@@ -119,18 +126,23 @@ class CMIM(GreedyInformation):
     └────────────┴──────┴───────────┴───────┘
     """
 
+    include_relevance: bool = True
+
     _redundancy = False
 
     def _criterion(self, terms: PairInformation) -> Criterion:
-        return _Cmim(terms)
+        return _Cmim(terms, self.include_relevance)
 
 
 class _Cmim(Criterion):
-    def __init__(self, terms: PairInformation) -> None:
+    def __init__(self, terms: PairInformation, include_relevance: bool) -> None:
         super().__init__(terms)
+        self.include_relevance = include_relevance
         self.least = self.relevance.copy()
 
     def add(self, column: int) -> None:
+        if self.n_chosen == 0 and not self.include_relevance:
+            self.least = self.terms.conditional.copy()
         np.minimum(self.least, self.terms.conditional, out=self.least)
 
     def value(self) -> np.ndarray:

@@ -5,6 +5,8 @@ r"""Columns that tell more about the class than any better column tells about th
     S = \{ j : SU(j, y) > \delta,\; SU(i, j) < SU(j, y)
            \text{ for all } i \in S \text{ with } SU(i, y) \ge SU(j, y) \}
 
+With ``ties="keep"``, :math:`\le` in place of :math:`<` between the two uncertainties.
+
 Yu, L. and Liu, H. (2003), Feature selection for high-dimensional data: a fast correlation-based
 filter solution, *ICML 2003*, 856-863.
 """
@@ -14,7 +16,7 @@ from typing import Annotated
 import numpy as np
 
 from featly.base import Problem, Selection
-from featly.basics.params import Number
+from featly.basics.params import Number, OneOf
 from featly.basics.typing import FloatArray, IntArray
 from featly.core.counts.codes import Codes
 from featly.core.counts.uncertainty import Pairs, uncertainty
@@ -31,12 +33,16 @@ class FCBF(Streaming, SpreadsMissing, Discretizing, CountingSelector):
     Numbers are cut into levels first. Columns are taken in falling order of their symmetric
     uncertainty with the class, equal ones in the order of the table. Each column that has not been
     removed is chosen. It removes every later column whose symmetric uncertainty with it is at
-    least that with the class.
+    least that with the class, or above it with ``ties="keep"``.
 
     Parameters
     ----------
     threshold : float, default=0.0
         From 0 to below 1. Columns whose uncertainty with the class is not above it are left out.
+    ties : {"drop", "keep"}, default="drop"
+        What happens to a column whose uncertainty with a better one equals that with the class.
+        "drop" is Yu and Liu's rule. "keep" leaves several columns that tell the classes without an
+        error, where "drop" leaves the first one.
     discretizer : str, discretiser or None, default="mdlp"
         How numbers become levels: a name, an instance, None; "mdlp" is MDLP(encoding="distinct").
         Continuous and ordinal columns are cut: "mdlp", "pkid", "equal-frequency", "equal-width" or
@@ -95,6 +101,7 @@ class FCBF(Streaming, SpreadsMissing, Discretizing, CountingSelector):
     """
 
     threshold: Annotated[float, Number(at_least=0, below=1)] = 0.0
+    ties: Annotated[str, OneOf("drop", "keep")] = "drop"
 
     def _select(self, problem: Problem) -> Selection:
         codes, keep = self._codes(problem), problem.preference.keep
@@ -109,7 +116,7 @@ class FCBF(Streaming, SpreadsMissing, Discretizing, CountingSelector):
             above[order[0]] = True
         order = problem.preference.put_keep_first(order[above[order]])
         chosen, redundant_to = select_predominant(
-            codes, with_class, order, len(keep), spread=spread
+            codes, with_class, order, len(keep), keep_ties=self.ties == "keep", spread=spread
         )
         return Selection(
             chosen,
@@ -120,7 +127,13 @@ class FCBF(Streaming, SpreadsMissing, Discretizing, CountingSelector):
 
 
 def select_predominant(
-    codes: Codes, with_class: FloatArray, order: IntArray, n_fixed: int, *, spread: bool = False
+    codes: Codes,
+    with_class: FloatArray,
+    order: IntArray,
+    n_fixed: int,
+    *,
+    keep_ties: bool = False,
+    spread: bool = False,
 ) -> tuple[IntArray, IntArray]:
     """Return predominant columns in an order, and for every other the column that removed it.
 
@@ -133,6 +146,9 @@ def select_predominant(
         Columns.
     n_fixed : int
         The first `n_fixed` columns of the order are not removed.
+    keep_ties : bool, default=False
+        Whether a column stays whose uncertainty with a chosen one equals that with the class.
+        Both are rounded to the same grid, so that equal ones are equal.
     spread : bool, default=False
         See :func:`featly.core.counts.uncertainty.uncertainty`.
     """
@@ -144,7 +160,8 @@ def select_predominant(
         first = int(waiting[0])
         chosen.append(first)
         redundancy = pairs.row(int(pair_index[0]))[pair_index]
-        stays = redundancy < with_class[waiting]
+        own = with_class[waiting]
+        stays = redundancy <= own if keep_ties else redundancy < own
         stays[: max(0, n_fixed - len(chosen) + 1)] = True  # columns to keep are not removed
         redundant_to[waiting[1:][~stays[1:]]] = first
         stays[0] = False  # it is chosen

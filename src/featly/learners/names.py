@@ -48,12 +48,6 @@ def _mkl(**parameters: Any) -> Any:
     return MKLClassifier(**parameters)
 
 
-def _heom(**parameters: Any) -> Any:
-    from featly.learners.heom import HEOMNeighbors
-
-    return HEOMNeighbors(**parameters)
-
-
 def _mixed_naive_bayes(**parameters: Any) -> Any:
     from featly.learners.mixed_naive_bayes import MixedNaiveBayes
 
@@ -91,6 +85,15 @@ def _naive_bayes(**parameters: Any) -> Any:
 
 
 def _neighbours(count: int) -> Callable[..., Any]:
+    def make(**parameters: Any) -> Any:
+        from featly.learners.heom import HEOMNeighbors
+
+        return HEOMNeighbors(**{"n_neighbors": count} | parameters)
+
+    return make
+
+
+def _encoded_neighbours(count: int) -> Callable[..., Any]:
     def make(**parameters: Any) -> Any:
         from sklearn.neighbors import KNeighborsClassifier
 
@@ -130,21 +133,28 @@ LEARNERS: dict[str, tuple[str, Callable[..., Any]]] = {
         _clinical_svm,
     ),
     "linear-or-neighbours": (
-        "linear-svm or heom-5-nn, whichever predicts better inside the training rows",
+        "linear-svm or 5-nn, whichever predicts better inside the training rows",
         _linear_or_neighbours,
     ),
-    "clinical-or-neighbours": ("the same of clinical-svm and heom-5-nn", _clinical_or_neighbours),
+    "clinical-or-neighbours": ("the same of clinical-svm and 5-nn", _clinical_or_neighbours),
     "mkl": ("a weighted clinical kernel for each column, weights learnt", _mkl),
     "mixed-naive-bayes": ("naive Bayes: normal for numbers, counts for levels", _mixed_naive_bayes),
-    "heom-5-nn": ("five nearest neighbours by the mixed distance HEOM", _heom),
     "c4.5": ("decision tree with multiway splits, pruned: C4.5, Weka's J48", _c45),
     "proximal-svm": ("two parallel planes, by one linear system", _proximal_svm),
     "one-layer": ("one layer of neurons, at its global optimum, in batches if need be", _one_layer),
     "rbf-svm": ("support vector machine with a Gaussian kernel", _rbf_svm),
     "logistic": ("logistic regression", _logistic),
     "naive-bayes": ("Gaussian naive Bayes", _naive_bayes),
-    "1-nn": ("nearest neighbour", _neighbours(1)),
-    "5-nn": ("five nearest neighbours", _neighbours(5)),
+    "1-nn": (
+        "nearest neighbour by the mixed distance HEOM: ranges, and levels that differ",
+        _neighbours(1),
+    ),
+    "5-nn": ("five nearest neighbours by the same distance", _neighbours(5)),
+    "1-nn-encoded": (
+        "nearest neighbour among standardised numbers, levels as indicators",
+        _encoded_neighbours(1),
+    ),
+    "5-nn-encoded": ("five nearest neighbours among the same", _encoded_neighbours(5)),
     "tree": ("decision tree (CART)", _tree),
     "forest": ("random forest of 100 trees", _forest),
     "mlp": ("neural network with a hidden layer of 100", _perceptron),

@@ -26,6 +26,7 @@ __all__ = [
     "RoleCounts",
     "Roles",
     "count_roles",
+    "cut_at_relevant",
     "kinds_selected",
     "position_statistics",
     "success_index",
@@ -214,6 +215,39 @@ def success_index(selected: ArrayLike, roles: Roles, ranked: bool = False) -> fl
         return 100 * relevant_share
     alpha = min(0.5, n_relevant / n_other)
     return 100 * (relevant_share - alpha * (counts.redundant + counts.irrelevant) / n_other)
+
+
+def cut_at_relevant(order: ArrayLike, size: int, roles: Roles) -> int:
+    """Return how many columns of a ranking are taken if nothing may follow a perfect beginning.
+
+    A ranker is told how many columns to take. Where its first ones are all the relevant columns and
+    no other, the book's tables 3.1, 3.3, 3.4, 3.5 and 3.7 stop there ("Irr 0").
+
+    Parameters
+    ----------
+    order : int array
+        Different columns, best first.
+    size : int
+        The number of columns asked for.
+    roles : Roles
+        The truth. Of a group of interchangeable columns all members count as relevant.
+
+    Returns
+    -------
+    int
+        The number of relevant columns, if these lead the ranking and `size` is larger; else `size`.
+
+    Examples
+    --------
+    >>> from featly.measures.recovery import Roles, cut_at_relevant
+    >>> corral = Roles(6, relevant=((0,), (1,), (2,), (3,)), redundant={"correlated": (5,)})
+    >>> cut_at_relevant([2, 0, 3, 1, 5], 5, corral), cut_at_relevant([2, 0, 5, 1, 3], 5, corral)
+    (4, 5)
+    """
+    relevant = {column for group in roles.relevant for column in group}
+    n = len(relevant)
+    leads = 0 < n < size and {int(column) for column in np.asarray(order)[:n]} == relevant
+    return n if leads else size
 
 
 def position_statistics(

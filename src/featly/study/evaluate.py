@@ -7,7 +7,7 @@ trained. Test rows are only transformed and predicted.
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from featly.basics.errors import DataError, NoEvidenceWarning, ParameterError
 from featly.basics.params import Whole
 from featly.basics.typing import AnyArray, IntArray
 from featly.measures.classification import confusion_matrix
+from featly.measures.recovery import cut_at_relevant
 from featly.preprocessing import Filler
 from featly.study.dataset import Dataset, take_rows
 from featly.study.kept import KeptRows
@@ -61,6 +62,8 @@ class Protocol:
         Whether methods use one thread, because other fits run at the same time.
     keep_predictions : bool
         Whether the predictions of every test row are kept beside the confusion matrix.
+    cut_at_relevant : bool
+        Whether rankings that all relevant columns lead are cut there.
     """
 
     learners: Mapping[str, Any]
@@ -71,6 +74,7 @@ class Protocol:
     random_state: int = 0
     one_thread: bool = False
     keep_predictions: bool = False
+    cut_at_relevant: bool = False
 
 
 def sizes_for(sizes: Sizes, n_features: int) -> list[int]:
@@ -158,12 +162,18 @@ def evaluate(
     if error is not None or order is None:
         return Fit(**key, seconds=seconds, error=error, notes=tuple(notes))
     sizes = [len(order)] if subset else sizes_for(protocol.sizes, dataset.n_features)
+    roles = dataset.roles if protocol.cut_at_relevant and not subset else None
+    taken = [size if roles is None else cut_at_relevant(order, size, roles) for size in sizes]
     outcomes: list[Outcome] = []
     if sizes:
         for learner_name, learner in protocol.learners.items():
             learner_outcomes, learner_notes = _evaluate_learner(
-                learner_name, learner, parts, order, sizes, protocol
+                learner_name, learner, parts, order, sorted(set(taken)), protocol
             )
+            at_size = {outcome.size: outcome for outcome in learner_outcomes}
+            learner_outcomes = [
+                replace(at_size[n], size=size) for n, size in zip(taken, sizes, strict=True)
+            ]
             outcomes += learner_outcomes
             notes += [note for note in learner_notes if note not in notes]
     return Fit(

@@ -73,6 +73,9 @@ class Study:
     selection : {"inside", "outside"}, default="inside"
         "outside" selects once on all rows, as some papers did. Test rows then influence the
         selection, and every result is labelled as biased.
+    cut_at_relevant : bool, default=False
+        On made tables: where all relevant columns lead a ranking, larger sizes stop there, see
+        :func:`featly.measures.recovery.cut_at_relevant`. `size` stays the number asked for.
     fill : bool or "draw", default=False
         Fill missing values with medians and a level "missing", learnt on the training part, for
         methods that need complete columns. "draw" takes values of the same column instead, so that
@@ -120,6 +123,7 @@ class Study:
         metrics: Sequence[str] = ("bcr", "accuracy"),
         keep_predictions: bool | str = "auto",
         selection: str = "inside",
+        cut_at_relevant: bool = False,
         fill: bool | str = False,
         resample: Any = None,
         null: int = 0,
@@ -141,6 +145,7 @@ class Study:
         self.metrics: tuple[str, ...] = tuple(dict.fromkeys([*first, *metrics]))
         self.keep_predictions = keep_predictions
         self.selection = selection
+        self.cut_at_relevant = cut_at_relevant
         check_value("fill", fill, FLAG, OneOf("draw"))
         self.fill = fill
         self.resample = resample
@@ -171,6 +176,12 @@ class Study:
         if truth and all(dataset.roles is None for dataset in self.datasets.values()):
             raise ParameterError(
                 f"metric {truth[0]!r} needs a dataset of which the truth is known: none here says "
+                "which columns are relevant"
+            )
+        FLAG.check("cut_at_relevant", self.cut_at_relevant)
+        if self.cut_at_relevant and all(d.roles is None for d in self.datasets.values()):
+            raise ParameterError(
+                "cut_at_relevant=True needs a dataset of which the truth is known: none here says "
                 "which columns are relevant"
             )
         for dataset in self.datasets.values():
@@ -257,6 +268,7 @@ class Study:
             resample=self.resample,
             random_state=int(self.random_state),
             one_thread=one_thread,
+            cut_at_relevant=self.cut_at_relevant,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -276,6 +288,7 @@ class Study:
             "metric": self.metric,
             "metrics": list(self.metrics),
             "selection": self.selection,
+            "cut_at_relevant": self.cut_at_relevant,
             "fill": self.fill,
             "resample": describe_value(self.resample),
             "null": int(self.null),

@@ -41,8 +41,8 @@ TARGETS = ("class", "target", "outcome", "label", "y")
 CLAIM_KEYS = ("published", "tolerance", "better", "equal", "than", "why", "where", *WHICH)
 _PLAN_KEYS = (
     "title", "methods", "datasets", "splits", "sizes", "learner", "learners", "balanced", "metric",
-    "metrics", "keep_predictions", "selection", "fill", "resample", "null", "claims",
-    "random_state",
+    "metrics", "keep_predictions", "selection", "cut_at_relevant", "fill", "resample", "null",
+    "claims", "random_state",
 )  # fmt: skip
 
 
@@ -219,7 +219,7 @@ def study_from_plan(plan: Mapping[str, Any], folder: Path = Path()) -> Study:
         part: plan[part]
         for part in (
             "title", "sizes", "balanced", "metric", "metrics", "keep_predictions", "selection",
-            "fill", "null", "random_state",
+            "cut_at_relevant", "fill", "null", "random_state",
         )
         if part in plan
     }  # fmt: skip

@@ -58,7 +58,8 @@ PORTION_SECONDS = 0.2  # of work that is handed to a worker at once
 PORTIONS_PER_WORKER = 3  # running and waiting
 # parts of a plan that are the same in every run in a folder
 FIXED_PARTS = (
-    "splits", "sizes", "balanced", "learners", "selection", "fill", "resample", "random_state",
+    "splits", "sizes", "balanced", "learners", "selection", "cut_at_relevant", "fill", "resample",
+    "random_state",
 )  # fmt: skip
 
 
@@ -193,7 +194,8 @@ def merge_plans(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any
 
 def _check_same(earlier: dict[str, Any], later: dict[str, Any], folder: Path) -> None:
     """Refuse to mix two studies in one folder; methods, datasets and shuffles may be added."""
-    earlier = {"balanced": False} | earlier  # of studies made before learners were balanced
+    # of studies made before these were parameters
+    earlier = {"balanced": False, "cut_at_relevant": False} | earlier
     for part in FIXED_PARTS:
         if earlier.get(part) != later[part]:
             raise StudyError(

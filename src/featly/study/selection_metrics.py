@@ -6,7 +6,7 @@ import numpy as np
 
 from featly.basics.errors import ParameterError
 from featly.basics.typing import FloatArray
-from featly.measures.recovery import count_roles, success_index
+from featly.measures.recovery import count_roles, cut_at_relevant, success_index
 
 if TYPE_CHECKING:
     from featly.study.results import Results
@@ -40,6 +40,7 @@ def selection_values(results: "Results", metric: str) -> FloatArray:
         name: set(about["kinds"].get("categorical", ()))
         for name, about in results.about["datasets"].items()
     }
+    is_cut = results.about.get("cut_at_relevant", False)
     values = np.full(results.rows.height, np.nan)
     computed: dict[tuple[object, ...], float] = {}  # learners share a selection
     rows = results.rows.select("dataset", "method", "split", "null_draw", "size").rows()
@@ -48,6 +49,8 @@ def selection_values(results: "Results", metric: str) -> FloatArray:
         if selection_key not in computed:
             order, subset = orders.get(tuple(key), (None, False))
             truth = roles.get(key[0])
+            if is_cut and order is not None and truth is not None and not subset:
+                size = cut_at_relevant(order, size, truth)
             selected = None if order is None else order[:size]
             if selected is None:
                 computed[selection_key] = np.nan

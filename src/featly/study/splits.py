@@ -14,12 +14,13 @@ makes split number k from its parameters, the rows and k alone.
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
-from featly.basics.params import Whole
+from featly.basics.params import FLAG, Whole
 from featly.basics.typing import IntArray
 from featly.study.dob_scv import DistributionBalancedKFold
 from featly.study.fixed_splits import FixedSplits, FromSklearn, official_split
@@ -49,6 +50,10 @@ __all__ = [
 
 
 ESTIMATORS = (".632+", ".632", "out-of-bag")
+NO_SAMPLE = (
+    f"{REDRAWS} draws left no row to test, or one class to train on. "
+    "There are too few rows or groups: use LeaveOneOut"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -302,13 +307,18 @@ class Bootstrap(Splitter):
         overfitting (".632+"), or :math:`e_0` alone ("out-of-bag").
     stratify : bool, default=False
         Whether each class (for groups: each most frequent class) is drawn from separately.
+    balanced : bool, default=False
+        Whether every row (or group) is drawn equally often in all samples together: `n_splits`
+        copies of the rows are shuffled and cut into the samples. A mean over the samples then has
+        no error from rows that happen to be drawn too often.
     random_state : int, default=0
         Seed of the random numbers.
 
     References
     ----------
-    Efron, B. and Tibshirani, R. (1997), Improvements on cross-validation: the .632+ bootstrap
-    method, *J. Am. Statist. Assoc.* 92, 548-560.
+    Davison, A. C., Hinkley, D. V. and Schechtman, E. (1986), Efficient bootstrap simulation,
+    *Biometrika* 73, 555-566. Efron, B. and Tibshirani, R. (1997), Improvements on cross-validation:
+    the .632+ bootstrap method, *J. Am. Statist. Assoc.* 92, 548-560.
 
     Examples
     --------
@@ -324,6 +334,7 @@ class Bootstrap(Splitter):
     _: KW_ONLY
     estimator: str = ".632+"
     stratify: bool = False
+    balanced: bool = False
     random_state: int = 0
 
     _always_shown = ("n_splits", "estimator")
@@ -337,6 +348,7 @@ class Bootstrap(Splitter):
         """Raise ParameterError for a parameter that is out of range."""
         super().check_parameters()
         Whole(at_least=1).check("n_splits", self.n_splits)
+        FLAG.check("balanced", self.balanced)
         if self.estimator not in ESTIMATORS:
             raise ParameterError(
                 f"estimator={self.estimator!r}: give one of {', '.join(map(repr, ESTIMATORS))}"
@@ -355,20 +367,49 @@ class Bootstrap(Splitter):
             main = rows.unit_classes
             strata = [np.flatnonzero(main == label) for label in np.unique(main)]
 
+        if self.balanced:
+            return self._balanced_drawer(rows, strata)
+
         def draw(number: int) -> Split:
             generator = self._generator(number)
             for _ in range(REDRAWS):
                 drawn = [m[generator.integers(len(m), size=len(m))] for m in strata]
-                times = np.bincount(np.concatenate(drawn), minlength=rows.n_units)[rows.units]
-                train, test = np.repeat(np.arange(rows.n), times), np.flatnonzero(times == 0)
-                if len(test) and has_two_classes(rows.y[train]):
-                    return Split(number, train, test)
-            raise DataError(
-                f"{self!r}: {REDRAWS} draws left no row to test, or one class to train on. "
-                "There are too few rows or groups: use LeaveOneOut"
-            )
+                split = _sample_split(number, np.concatenate(drawn), rows)
+                if split is not None:
+                    return split
+            raise DataError(f"{self!r}: {NO_SAMPLE}")
 
         return draw
+
+    def _balanced_drawer(self, rows: Rows, strata: list[IntArray]) -> Callable[[int], Split]:
+        """Draw all samples together, again until each of them can be used."""
+
+        @cache
+        def draw_all() -> list[Split]:
+            generator = self._generator(0)
+            for _ in range(REDRAWS):
+                samples = [
+                    generator.permutation(np.tile(m, self.n_splits)).reshape(self.n_splits, len(m))
+                    for m in strata
+                ]
+                splits = []
+                for number, drawn in enumerate(np.concatenate(samples, axis=1)):
+                    split = _sample_split(number, drawn, rows)
+                    if split is None:
+                        break
+                    splits.append(split)
+                if len(splits) == self.n_splits:
+                    return splits
+            raise DataError(f"{self!r}: {NO_SAMPLE}")
+
+        return lambda number: draw_all()[number]
+
+
+def _sample_split(number: int, drawn: IntArray, rows: Rows) -> Split | None:
+    """Return the split of drawn units; None if no row is left to test, or one class to train on."""
+    times = np.bincount(drawn, minlength=rows.n_units)[rows.units]
+    train, test = np.repeat(np.arange(rows.n), times), np.flatnonzero(times == 0)
+    return Split(number, train, test) if len(test) and has_two_classes(rows.y[train]) else None
 
 
 def _test_rows(test_size: float, n_rows: int) -> float:
