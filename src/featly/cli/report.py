@@ -62,7 +62,8 @@ def report(
     no_individuals: Annotated[
         bool,
         typer.Option("--no-individuals", rich_help_panel=_PAGE,
-                     help="No values of single rows in pictures: summaries of at least five."),
+                     help="No values of single rows, no rare levels, no count from which fewer "
+                     "than five rows follow."),
     ] = False,
     title: Annotated[
         str | None, typer.Option(rich_help_panel=_PAGE, help="Title of the page.")

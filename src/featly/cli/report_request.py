@@ -99,7 +99,8 @@ def make_report(
             )
         facts = result.facts
         facts["command"] = options["command"]
-        facts["data"] |= {"file": name, "target": data.target, "notes": list(data.notes)}
+        notes = [] if options["no_individuals"] else list(data.notes)  # these count single rows
+        facts["data"] |= {"file": name, "target": data.target, "notes": notes}
         if options["title"] is None:
             facts["title"] = f"What tells of {data.target} in {name}"
     return result

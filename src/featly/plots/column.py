@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.privacy import OUTER_ROWS, QUARTILE_ROWS, SMALL_CELL
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.privacy import QUARTILE_ROWS, bound_present, hide_cells, private_percentiles
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.plots.canvas import (
     FAINT,
     HATCHES,
@@ -30,7 +30,7 @@ from featly.plots.canvas import (
     spread,
     text_width,
 )
-from featly.plots.columns import Column, jitter, open_columns, quantiles, read_class_names
+from featly.plots.columns import Column, jitter, open_with_classes
 
 __all__ = ["plot_column"]
 
@@ -69,8 +69,8 @@ def plot_column(
     individuals : bool, default=True
         False draws no single row: boxes without points and without extremes, their figures rounded;
         lines to the 5% and 95% quantiles only for classes of 100 rows or more; classes with fewer
-        than 20 values are left out, with a note. Counts are rounded to a multiple of 5, those under
-        5 are "<5"; shares of a mosaic are rounded to 5%.
+        than 20 values are left out, with a note. Rare levels and classes are pooled, and counts are
+        hidden wherever one below five could be worked out: see :mod:`featly.basics.privacy`.
     ax : matplotlib Axes or None, default=None
         Where to draw; None makes a new figure.
 
@@ -88,9 +88,10 @@ def plot_column(
     'crp'
     """
     import_matplotlib("plot_column")
-    column = open_columns(X, [feature], schema, "plot_column")[0]
-    codes, classes = read_class_names(y, len(column.values), "plot_column")
     individuals = check_bool("individuals", individuals)
+    (column,), codes, classes = open_with_classes(
+        X, [feature], y, schema, "plot_column", individuals=individuals
+    )
     if column.levels is None:
         return _draw_boxes(column, codes, classes, individuals, ax)
     return _draw_mosaic(column, codes, classes, individuals, ax)
@@ -102,10 +103,12 @@ def _draw_boxes(
 ) -> Any:
     labels = _class_labels(column, codes, classes, individuals)
     groups = [column.values[(codes == k) & column.present] for k in range(len(classes))]
-    hidden = [
-        k for k, values in enumerate(groups) if not individuals and len(values) < QUARTILE_ROWS
+    known = [
+        len(values) if individuals else bound_present(int((codes == k).sum()), len(values))
+        for k, values in enumerate(groups)
     ]
-    note_text = _note_text(individuals, len(hidden), "values", column)
+    hidden = [k for k, n in enumerate(known) if not individuals and n < QUARTILE_ROWS]
+    note_text = _note_text(individuals, len(hidden), column)
     if individuals and max(map(len, groups)) > MOST_POINTS:
         note_text = "; ".join(
             [*filter(None, [note_text]), f"points: {MOST_POINTS} of a class at most"]
@@ -120,7 +123,7 @@ def _draw_boxes(
         height = inches(ax)[1] / len(classes)
     for k, values in enumerate(groups):
         if len(values) and k not in hidden:
-            _draw_box(ax, k, values, individuals)
+            _draw_box(ax, k, values, None if individuals else known[k])
     dress(ax, x=shown_names([column.name])[0], grid="x")
     label_rows(ax, labels, height)
     if len(classes) <= TWO_LINES:
@@ -133,11 +136,11 @@ def _draw_boxes(
     return ax
 
 
-def _note_text(individuals: bool, n_hidden: int, unit: str, column: Column) -> str:
-    parts = [] if individuals else ["no single rows: figures rounded, counts to 5"]
+def _note_text(individuals: bool, n_hidden: int, column: Column) -> str:
+    parts = [] if individuals else ["no single rows: figures rounded, small counts hidden"]
     if n_hidden:
         classes_text = "1 class" if n_hidden == 1 else f"{n_hidden} classes"
-        parts.append(f"left out: {classes_text} with fewer than {QUARTILE_ROWS} {unit}")
+        parts.append(f"left out: {classes_text} with fewer than {QUARTILE_ROWS} values")
     if not column.present.any():
         parts.append("no row has a value")
     return "; ".join(parts)
@@ -147,39 +150,34 @@ def _class_labels(
     column: Column, codes: IntArray, classes: list[str], individuals: bool
 ) -> list[str]:
     """Return class, number of rows and of missing values; on one line for many classes."""
+    counts = np.array([
+        [(codes[~column.present] == k).sum(), (codes[column.present] == k).sum()]
+        for k in range(len(classes))
+    ])  # fmt: skip
+    hidden = np.zeros(len(classes), bool)
+    if not individuals:
+        published = column.published
+        hidden = hide_cells(counts)[:, 0] if published is None else published.hidden[:, 0]
     labels = []
-    for k, name in enumerate(classes):
-        in_class = codes == k
-        n_present, n_missing = (
-            int((in_class & column.present).sum()),
-            int((in_class & ~column.present).sum()),
-        )
+    for name, (n_missing, n_present), is_hidden in zip(
+        classes, counts.tolist(), hidden, strict=True
+    ):
         text = f"{name}\n" if len(classes) <= TWO_LINES else f"{name}, "
-        is_small = not individuals and n_present < QUARTILE_ROWS
-        text += (
-            f"n < {QUARTILE_ROWS}" if is_small else f"n = {_format_count(n_present, individuals)}"
-        )
-        labels.append(
-            text + (f", {_format_count(n_missing, individuals)} missing" if n_missing else "")
-        )
+        missing = f", {n_missing:,} missing" if n_missing else ""
+        labels.append(text + ("n is hidden" if is_hidden else f"n = {n_present:,}{missing}"))
     return labels
 
 
-def _format_count(number: int, individuals: bool) -> str:
-    """Return a number of rows; rounded to a multiple of 5 if no individual may be seen."""
-    if individuals or not number:
-        return f"{number:,}"
-    return (
-        f"<{SMALL_CELL}" if number < SMALL_CELL else f"{SMALL_CELL * round(number / SMALL_CELL):,}"
-    )
-
-
-def _draw_box(ax: Any, row: int, values: FloatArray, individuals: bool) -> None:
+def _draw_box(ax: Any, row: int, values: FloatArray, n_known: int | None) -> None:
+    """Draw the values of a class; without single rows if `n_known` tells how many are known."""
     tint = colour(row)
-    cuts = quantiles(values, [0.05, 0.25, 0.5, 0.75, 0.95], rounded=not individuals)
-    low, first, middle, third, high = cuts.tolist()
+    marks = [5, 25, 50, 75, 95]
+    cuts: list[float | None] = np.percentile(values, marks).tolist()
+    if n_known is not None:
+        cuts = private_percentiles(values, marks, n_known)
+    low, first, middle, third, high = cuts
     half = 0.26
-    if individuals:
+    if n_known is None:
         drawn_values = values
         if len(values) > MOST_POINTS:  # evenly among the sorted values, so that the shape stays
             drawn_values = np.sort(values)[np.linspace(0, len(values) - 1, MOST_POINTS).astype(int)]
@@ -187,17 +185,19 @@ def _draw_box(ax: Any, row: int, values: FloatArray, individuals: bool) -> None:
         ax.plot(
             drawn_values, row + 0.66 * jitter(drawn_values), marker(row), markeredgewidth=0, **look
         )
-    if len(values) >= (FEWEST_FOR_LINES if individuals else OUTER_ROWS):
+    if n_known is not None or len(values) >= FEWEST_FOR_LINES:
         for edge, quartile in ((low, first), (high, third)):
-            ax.plot([quartile, edge], [row, row], color=INK, linewidth=0.9, zorder=3)
-    if len(values) >= 4:
+            if edge is not None and quartile is not None:
+                ax.plot([quartile, edge], [row, row], color=INK, linewidth=0.9, zorder=3)
+    if len(values) >= 4 and first is not None and third is not None:
         box = [first, third, third, first, first]
         sides = [row - half, row - half, row + half, row + half, row - half]
-        if not individuals:
+        if n_known is not None:
             ax.fill(box, sides, color=tint, alpha=0.35, linewidth=0, zorder=2)
         ax.plot(box, sides, color=INK, linewidth=0.9, zorder=3)
-    line = {"color": INK, "linewidth": 2.0, "zorder": 4, "solid_capstyle": "butt"}
-    ax.plot([middle, middle], [row - half, row + half], **line)
+    if middle is not None:
+        line = {"color": INK, "linewidth": 2.0, "zorder": 4, "solid_capstyle": "butt"}
+        ax.plot([middle, middle], [row - half, row + half], **line)
 
 
 def _set_value_limits(ax: Any, column: Column, individuals: bool) -> None:
@@ -217,17 +217,10 @@ def _draw_mosaic(
     column: Column, codes: IntArray, classes: list[str], individuals: bool, ax: Any
 ) -> Any:
     levels = list(column.levels or [])
-    counts = np.zeros((len(classes), len(levels)), np.int64)
-    present = column.present
-    np.add.at(counts, (codes[present], column.values[present].astype(int)), 1)
+    counts, hidden, totals = _mosaic_counts(column, codes, len(classes))
     labels = _class_labels(column, codes, classes, individuals)
-    is_small = counts.sum(axis=1) < QUARTILE_ROWS
-    n_hidden = int(is_small.sum()) if not individuals else 0
-    note_text = _note_text(individuals, n_hidden, "values", column)
-    sizes = np.bincount(codes, minlength=len(classes))
-    lows, highs = _bar_ends(
-        sizes if individuals else SMALL_CELL * np.maximum(np.round(sizes / SMALL_CELL), 1)
-    )
+    note_text = _note_text(individuals, 0, column)
+    lows, highs = _bar_ends(np.bincount(codes, minlength=len(classes)))
     total = highs[-1]
     line = (2.7 if len(classes) <= TWO_LINES else 1.4) * SMALL / POINTS
     if ax is None:
@@ -237,20 +230,18 @@ def _draw_mosaic(
         ax = new_axes(WIDTH, total_height, left=left, right=right, top=top, bottom=0.45)
     tints = _tints(column.kind, len(levels))
     width, height = inches(ax)
-    for k in np.flatnonzero(counts.sum(axis=1) > 0).tolist():
-        if not individuals and is_small[k]:
-            continue
-        shares = counts[k] / counts[k].sum()
-        shares = shares if individuals else _round_shares(shares)
+    for k in np.flatnonzero(totals > 0).tolist():
         start = 0.0
-        for level, share in enumerate(shares.tolist()):
-            if share > 0:
-                cell_size = share * width, (highs[k] - lows[k]) / total * height
-                text = _format_count(int(counts[k, level]), individuals)
-                _draw_cell(
-                    ax, (start, share), (lows[k], highs[k]), tints[level], level, text, cell_size
-                )
+        for level in np.flatnonzero(~hidden[k] & (counts[k] > 0)).tolist():
+            share = float(counts[k, level] / totals[k])
+            cell_size = share * width, (highs[k] - lows[k]) / total * height
+            text = f"{counts[k, level]:,}"
+            _draw_cell(
+                ax, (start, share), (lows[k], highs[k]), tints[level], level, text, cell_size
+            )
             start += share
+        if start < 1.0 - 1e-9:
+            _draw_rest(ax, (start, 1.0 - start), (lows[k], highs[k]))
     dress(ax, x=f"share of the rows by {shown_names([column.name])[0]}")
     ax.set_xlim(0.0, 1.0)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
@@ -270,14 +261,20 @@ def _bar_ends(sizes: Any) -> tuple[FloatArray, FloatArray]:
     return ends - thick - 0.08, ends - 0.08
 
 
-def _round_shares(shares: FloatArray) -> FloatArray:
-    """Round shares to 5% so that their sum stays 1."""
-    if not shares.any():
-        return shares
-    grains = np.floor(shares * 20)
-    for level in np.argsort(grains - shares * 20, kind="stable")[: int(20 - grains.sum())]:
-        grains[level] += 1
-    return np.asarray(grains / 20)
+def _mosaic_counts(
+    column: Column, codes: IntArray, n_classes: int
+) -> tuple[IntArray, BoolArray, IntArray]:
+    """Return counts of levels, which are hidden, and what the shares of each class are of.
+
+    That is the rows with a value; where their number is hidden, all rows of the class.
+    """
+    if column.published is not None:
+        published = column.published
+        return published.counts[:, 1:], published.hidden[:, 1:], published.totals
+    counts = np.zeros((n_classes, len(column.levels or [])), np.int64)
+    present = column.present
+    np.add.at(counts, (codes[present], column.values[present].astype(int)), 1)
+    return counts, np.zeros(counts.shape, bool), counts.sum(axis=1)
 
 
 def _tints(kind: str, count: int) -> list[Any]:
@@ -313,6 +310,14 @@ def _draw_cell(
             color=ON_LIGHT if light else ON_DARK, zorder=5,
             bbox={"facecolor": tint, "edgecolor": "none", "pad": 1.0},
         )  # fmt: skip
+
+
+def _draw_rest(ax: Any, x: tuple[float, float], y: tuple[float, float]) -> None:
+    """Draw the rows of a class whose levels are hidden, and missing values where these are."""
+    from matplotlib.patches import Rectangle
+
+    look: dict[str, Any] = {"facecolor": "none", "edgecolor": FAINT, "linestyle": (0, (3, 2))}
+    ax.add_patch(Rectangle((x[0], y[0]), x[1], y[1] - y[0], zorder=2, linewidth=0.8, **look))
 
 
 def _name_rows(

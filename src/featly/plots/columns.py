@@ -7,15 +7,16 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.params import Whole
+from featly.basics.privacy import PublishedCounts, pool_classes
 from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.plots import table_columns
 from featly.plots.canvas import shown_names
-from featly.plots.table_columns import open_any, read_column
+from featly.plots.table_columns import open_any, publish_levels, read_column
 from featly.problem.target import read_classes
 from featly.table.schema import Schema
 from featly.table.unknown_column import describe_unknown_column
 
-__all__ = ["Column", "jitter", "open_columns", "quantiles", "read_class_names"]
+__all__ = ["Column", "jitter", "open_columns", "open_with_classes"]
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class Column:
         Numbers, or positions in `levels`; NaN is a missing value.
     levels : list of str or None
         Names of the levels as they are drawn; None for numbers.
+    published : PublishedCounts or None
+        Counts of a column of levels that may be drawn; None where single rows may be seen.
     """
 
     name: str
     kind: str
     values: FloatArray
     levels: list[str] | None
+    published: PublishedCounts | None = None
 
     @property
     def present(self) -> BoolArray:
@@ -45,23 +49,37 @@ class Column:
 
 def open_columns(X: Any, features: list[Any], schema: Any, function: str) -> list[Column]:
     """Read some columns of a table, by name or position."""
+    return [_prepare_column(column) for column in _read_columns(X, features, schema, function)]
+
+
+def open_with_classes(
+    X: Any, features: list[Any], y: Any, schema: Any, function: str, *, individuals: bool
+) -> tuple[list[Column], IntArray, list[str]]:
+    """Read some columns, the class of every row as a position, and the classes as they are drawn.
+
+    Without `individuals`, rare levels and classes are pooled: see :mod:`featly.basics.privacy`.
+    """
+    columns = _read_columns(X, features, schema, function)
+    first = columns[0].numbers if columns[0].codes is None else columns[0].codes
+    assert first is not None
+    codes, labels = read_classes(y, len(first), function)
+    classes = [str(label) for label in labels.tolist()]
+    if individuals:
+        return [_prepare_column(column) for column in columns], codes, shown_names(classes, 24)
+    codes, classes = pool_classes(codes, classes)
+    prepared = [_pool_rare_levels(column, codes, len(classes)) for column in columns]
+    return prepared, codes, shown_names(classes, 24)
+
+
+def _read_columns(
+    X: Any, features: list[Any], schema: Any, function: str
+) -> list[table_columns.Column]:
     table = open_any(X)
     if not table.n_rows:
         raise DataError(f"X has no rows: {function} has nothing to draw")
     resolved = Schema.of(schema).resolve(table.names, table.kinds())
-    drawn_columns = []
-    for feature in features:
-        j = _find_column(feature, table.names)
-        drawn_columns.append(
-            _prepare_column(read_column(table, resolved, j, str(resolved.names[j])))
-        )
-    return drawn_columns
-
-
-def read_class_names(y: Any, n_rows: int, function: str) -> tuple[IntArray, list[str]]:
-    """Return the class of every row as a position, and the classes as they are drawn."""
-    codes, classes = read_classes(y, n_rows, function)
-    return codes, shown_names(classes.tolist(), 24)
+    positions = [_find_column(feature, table.names) for feature in features]
+    return [read_column(table, resolved, j, str(resolved.names[j])) for j in positions]
 
 
 # ---- parts ---------------------------------------------------------------------------------------
@@ -91,22 +109,17 @@ def _prepare_column(column: table_columns.Column) -> Column:
     return Column(column.name, column.kind, values, shown_levels)
 
 
-# ---- figures -------------------------------------------------------------------------------------
-def quantiles(values: FloatArray, shares: list[float], *, rounded: bool) -> FloatArray:
-    """Return quantiles; with `rounded`, so coarse that they give away no single value.
-
-    They are rounded to a power of ten, from a fiftieth to a fifth of the distance between the
-    quartiles; if the quartiles are equal, of that between the 5% and the 95% quantile.
-    """
-    cuts = np.quantile(values, shares)
-    outer, low, high, end = np.quantile(values, [0.05, 0.25, 0.75, 0.95])
-    width = float(high - low or end - outer)
-    if not rounded or width == 0:
-        return cuts
-    unit = float(10.0 ** np.floor(np.log10(width / 5.0)))
-    return np.asarray(np.round(cuts / unit) * unit)
+def _pool_rare_levels(column: table_columns.Column, codes: IntArray, n_classes: int) -> Column:
+    """Return a column with the levels that may be shown, the others as one."""
+    if column.codes is None:
+        return _prepare_column(column)
+    published = publish_levels(column, n_classes, codes, ordered=column.kind == "ordinal")
+    merged = published.merge_codes(column.codes)
+    values = np.where(merged > 0, merged - 1.0, np.nan)
+    return Column(column.name, column.kind, values, shown_names(published.levels, 24), published)
 
 
+# ---- points --------------------------------------------------------------------------------------
 def jitter(values: FloatArray, stride: float = 0.6180339887498949) -> FloatArray:
     """Return offsets from -0.5 to 0.5 for points at these values, wider where they are dense.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from featly.basics.errors import ParameterError
-from featly.basics.privacy import QUARTILE_ROWS, SMALL_CELL
+from featly.basics.privacy import QUARTILE_ROWS, bound_present, hide_cells, private_percentiles
 from featly.basics.typing import FloatArray, IntArray
 from featly.plots.canvas import (
     FAINT,
@@ -25,7 +25,7 @@ from featly.plots.canvas import (
     shown_names,
     text_width,
 )
-from featly.plots.columns import Column, jitter, open_columns, quantiles, read_class_names
+from featly.plots.columns import Column, jitter, open_with_classes
 
 __all__ = ["plot_scatter"]
 
@@ -67,8 +67,9 @@ def plot_scatter(
         quartile to quartile with the median in the middle, and up to 6 classes have an ellipse
         around their middle half. For a column of levels, there is a cross for each class and level;
         for two, a marker as large as the number of rows, which for up to 4 classes is written
-        beside it, rounded to 5. Groups of fewer than 20 rows are left out, with a note; counts
-        under 5 are "<5".
+        beside it. Crosses of fewer than 20 rows are left out; rare levels and classes are pooled,
+        and counts are left out wherever one below five could be worked out: see
+        :mod:`featly.basics.privacy`.
     ax : matplotlib Axes or None, default=None
         Where to draw; None makes a new figure.
 
@@ -89,14 +90,14 @@ def plot_scatter(
     individuals = check_bool("individuals", individuals)
     if isinstance(features, str) or not hasattr(features, "__len__") or len(features) != 2:
         raise ParameterError(f"features={features!r}: give two columns, such as ['age', 'crp']")
-    pair = open_columns(X, list(features), schema, "plot_scatter")
-    codes, classes = read_class_names(y, len(pair[0].values), "plot_scatter")
+    pair, codes, classes = open_with_classes(
+        X, list(features), y, schema, "plot_scatter", individuals=individuals
+    )
     names = shown_names([column.name for column in pair])
     as_counts = not individuals and all(column.levels is not None for column in pair)
     groups = [] if individuals or as_counts else _groups(pair, codes, len(classes))
     note_text = _note_text(pair, codes, individuals, groups)
-    labels = [_class_label(name, int((codes == k).sum()), individuals)
-              for k, name in enumerate(classes)]  # fmt: skip
+    labels = [f"{name} ({int((codes == k).sum()):,})" for k, name in enumerate(classes)]
     if ax is None:
         ax = _make_axes(pair, labels, note_text)
     if individuals:
@@ -118,50 +119,50 @@ def plot_scatter(
 
 # ---- content -------------------------------------------------------------------------------------
 def _note_text(pair: list[Column], codes: IntArray, individuals: bool, groups: list[Any]) -> str:
-    parts = [] if individuals else ["no single rows: figures rounded, counts to 5"]
+    parts = [] if individuals else ["no single rows: figures rounded, small counts hidden"]
     n_neither = int((~pair[0].present & ~pair[1].present).sum())
-    n_incomplete = int((~pair[0].present | ~pair[1].present).sum())
     if individuals and n_neither:
         rows = "row has" if n_neither == 1 else "rows have"
         parts.append(f"{n_neither:,} {rows} neither value: bottom left")
     if individuals and len(codes) > MOST_POINTS:
         n_drawn = sum(map(len, _rows_to_draw(codes, int(codes.max()) + 1)))
         parts.append(f"{n_drawn:,} of {len(codes):,} rows are drawn")
-    if not individuals and n_incomplete:
-        parts.append(f"{_round_count(n_incomplete)} rows lack a value")
-    n_small = sum(1 for *_, rows in groups if 0 < len(rows) < QUARTILE_ROWS)
-    if n_small:
-        parts.append(
-            f"left out: {n_small} group{'s' * (n_small > 1)} of fewer than {QUARTILE_ROWS} rows"
-        )
+    if any(n_known < QUARTILE_ROWS for *_, n_known in groups):
+        parts.append(f"left out: groups of fewer than {QUARTILE_ROWS} rows")
     return "; ".join(parts)
 
 
-def _round_count(number: int) -> str:
-    return (
-        f"<{SMALL_CELL}"
-        if 0 < number < SMALL_CELL
-        else f"{SMALL_CELL * round(number / SMALL_CELL):,}"
-    )
-
-
-def _class_label(name: str, number: int, individuals: bool) -> str:
-    return f"{name} ({number:,})" if individuals else f"{name} ({_round_count(number)})"
-
-
 def _groups(pair: list[Column], codes: IntArray, n_classes: int) -> list[Any]:
-    """Return class, level in each column (None for numbers), and rows of every group."""
+    """Return class, level of each column (None for numbers), rows of every group, and a number.
+
+    That is how many rows there are at least, for all that a reader may know from what is shown of
+    each of the columns.
+    """
     complete = pair[0].present & pair[1].present
     levels = [range(len(column.levels)) if column.levels is not None else [None] for column in pair]
     groups = []
     for k in range(n_classes):
+        in_class = codes == k
+        n_rows = int(in_class.sum())
         for a in levels[0]:
             for b in levels[1]:
-                rows = complete & (codes == k)
-                rows &= True if a is None else pair[0].values == a
-                rows &= True if b is None else pair[1].values == b
-                groups.append((k, a, b, np.flatnonzero(rows)))
+                rows, n_known = complete & in_class, n_rows
+                for column, level in zip(pair, (a, b), strict=True):
+                    n_present = int((in_class & column.present).sum())
+                    if level is None:
+                        n_known -= n_rows - bound_present(n_rows, n_present)
+                    else:
+                        rows &= column.values == level
+                        n_known -= n_rows - _known_count(column, k, level)
+                groups.append((k, a, b, np.flatnonzero(rows), n_known))
     return groups
+
+
+def _known_count(column: Column, k: int, level: int) -> int:
+    """Return the rows of a class with a level if they may be shown, or else 0."""
+    assert column.published is not None
+    is_hidden = column.published.hidden[k, level + 1]
+    return 0 if is_hidden else int(column.published.counts[k, level + 1])
 
 
 # ---- drawing -------------------------------------------------------------------------------------
@@ -248,16 +249,18 @@ def _offsets(
 def _draw_crosses(ax: Any, pair: list[Column], groups: list[Any], n_classes: int) -> None:
     from scipy.stats import rankdata
 
-    for k, a, b, rows in groups:
-        if len(rows) < QUARTILE_ROWS:
+    for k, a, b, rows, n_known in groups:
+        if n_known < QUARTILE_ROWS:
             continue
         dodge = 0.0 if n_classes == 1 else 0.6 * (k / (n_classes - 1) - 0.5)
-        cuts = []
+        cuts: list[list[float]] = []
         for column, level in zip(pair, (a, b), strict=True):
-            if level is None:
-                cuts.append(quantiles(column.values[rows], [0.25, 0.5, 0.75], rounded=True))
-            else:
-                cuts.append(np.full(3, level + dodge))
+            marks = [level + dodge] * 3 if level is not None else private_percentiles(
+                column.values[rows], [25, 50, 75], n_known
+            )  # fmt: skip
+            cuts.append([mark for mark in marks if mark is not None])
+        if min(map(len, cuts)) < 3:  # five values around a quartile are too far apart
+            continue
         (x0, x, x1), (y0, y, y1) = cuts
         look = {"color": colour(k), "linewidth": 1.4, "zorder": 3}
         ax.plot([x0, x1], [y, y], **look)
@@ -286,21 +289,21 @@ def _draw_counts(ax: Any, pair: list[Column], codes: IntArray, n_classes: int) -
     """Draw numbers of rows, with a line for each class within every cell."""
     share = 0.4 if n_classes < 4 else 0.66  # of a cell that its classes take
     shape = len(pair[0].levels or []), len(pair[1].levels or [])
-    table = np.zeros((n_classes, *shape), np.int64)
     complete = pair[0].present & pair[1].present
     cells = [column.values[complete].astype(int) for column in pair]
+    table = np.zeros((n_classes, *shape), np.int64)
     np.add.at(table, (codes[complete], *cells), 1)
-    largest = SMALL_CELL * max(round(int(table.max()) / SMALL_CELL), 1)
+    n_incomplete = np.bincount(codes[~complete], minlength=n_classes)
+    hidden = hide_cells(np.column_stack([n_incomplete, table.reshape(n_classes, -1)]))
+    table[hidden[:, 1:].reshape(table.shape)] = 0
+    largest = max(int(table.max(initial=0)), 1)
     for k, a, b in np.argwhere(table > 0).tolist():
         shift = 0.0 if n_classes == 1 else share * (k / (n_classes - 1) - 0.5)
-        number = int(table[k, a, b])
-        text = _round_count(number)
-        size = 9.0 * np.sqrt(
-            (2.5 if number < SMALL_CELL else SMALL_CELL * round(number / SMALL_CELL)) / largest
-        )
+        size = 9.0 * np.sqrt(table[k, a, b] / largest)
         position = a - 0.22, b - shift
         ax.plot(*position, marker(k), color=colour(k), markersize=max(size, 2.0))
         if n_classes <= 4:
+            text = f"{table[k, a, b]:,}"
             ax.text(a - 0.02, b - shift, text, fontsize=SMALL, color=INK, va="center", ha="left")
 
 

@@ -8,12 +8,21 @@ import numpy as np
 
 from featly.basics.errors import DataError
 from featly.basics.kinds import CATEGORICAL, CONTINUOUS, KINDS, ORDINAL
+from featly.basics.privacy import PublishedCounts, publish_counts
 from featly.basics.typing import FloatArray, IntArray
 from featly.problem.ingest import _ranks, level_texts
 from featly.table.frames import ArrayTable, Table, is_frame, open_table, refuse_shapes
 from featly.table.schema import Columns, Schema
 
-__all__ = ["MOST_LEVELS", "Column", "few_levels", "open_any", "read_column", "read_columns"]
+__all__ = [
+    "MOST_LEVELS",
+    "Column",
+    "few_levels",
+    "open_any",
+    "publish_levels",
+    "read_column",
+    "read_columns",
+]
 
 MOST_LEVELS = 12  # shown one by one; of more, the rarest are merged
 NUMBERED_LEVELS = 20  # different values up to which an ordinal column of numbers has levels
@@ -111,3 +120,28 @@ def few_levels(column: Column, *, ordered: bool = False) -> tuple[IntArray, list
     new_codes[retained + 1] = np.arange(1, len(retained) + 1)
     new_codes[merged + 1] = len(retained) + 1
     return new_codes[column.codes], [column.levels[k] for k in retained.tolist()], len(merged)
+
+
+def publish_levels(
+    column: Column, n_classes: int, y: IntArray, *, ordered: bool = False
+) -> PublishedCounts:
+    """Return what may be shown of a column of levels where no individual may be recognised.
+
+    Parameters
+    ----------
+    column : Column
+    n_classes : int
+    y : int array
+        The class of every row.
+    ordered : bool, default=False
+        Whether all levels are kept that are not rare; else those beyond the first few are pooled.
+    """
+    assert column.codes is not None
+    width = len(column.levels) + 1
+    counts = np.bincount(y * width + column.codes, minlength=n_classes * width)
+    counts = counts.reshape(n_classes, width)
+    totals = counts[:, 1:].sum(axis=0)
+    merged = np.zeros(len(totals), bool)
+    if (totals > 0).sum() > MOST_LEVELS and not ordered:
+        merged[np.argsort(-totals, kind="stable")[MOST_LEVELS - 1 :]] = True
+    return publish_counts(counts, column.levels, merged)

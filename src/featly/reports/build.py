@@ -18,6 +18,7 @@ from featly.basics.errors import (
     SchemaWarning,
 )
 from featly.basics.params import FLAG, OneOf, Whole, check_value
+from featly.basics.privacy import SMALL_CELL
 from featly.diagnostics import Findings
 from featly.measures.sizes import CURVE_RULES, choose_size
 from featly.reports.context import Evidence
@@ -120,8 +121,8 @@ def report(
     row_groups, official : sequence or str, optional
         As in :meth:`featly.study.Dataset.of`. An official split is used for the evaluation.
     individuals : bool, default=True
-        Whether pictures show the values of single rows, such as patients; else they show summaries
-        of at least five rows.
+        Whether values of single rows, such as patients, are shown. Else nothing on the page rests
+        on fewer than five rows: see :mod:`featly.basics.privacy`.
     n_shown : int, default=100
         Columns of the ranking to show; those of the signature are always shown.
     title : str or None, default=None
@@ -174,6 +175,7 @@ def report(
     data = replace(data, name=title or "data", names=list(data.names))
     page_warnings: list[str] = []
     with _record_warnings(page_warnings):
+        _check_classes(data, metric, individuals=individuals)
         column = official if isinstance(official, str) else None
         plan = _make_plan(data, methods, splits, fill, column, random_state, thorough)
     advice = plan.advice
@@ -247,7 +249,7 @@ def report(
         n_jobs=n_jobs,
     )
     facts = gather(evidence)
-    facts["title"] = title or _title(list(facts["data"]["classes"]))
+    facts["title"] = title or _title(evidence.classes, hidden=evidence.pools_classes)
     facts["seconds"] = time.perf_counter() - start
     return Report(facts, evidence)
 
@@ -265,8 +267,8 @@ def _record_warnings(page_warnings: list[str]) -> Iterator[None]:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def _title(classes: list[str]) -> str:
-    is_short = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE
+def _title(classes: list[str], *, hidden: bool) -> str:
+    is_short = len(classes) <= FEW_CLASSES and sum(map(len, classes)) < LONGEST_TITLE and not hidden
     return (
         f"What tells {' from '.join(classes)}" if is_short else f"What tells {len(classes)} classes"
     )
@@ -303,6 +305,16 @@ def _check_parameters(n_shown: Any, metric: str, rule: Any, null: Any, thorough:
     OneOf(*NESTED_METRICS).check("metric", metric)
     rules = OneOf(*CURVE_RULES, "rule-of-thumb")
     check_value("rule", rule, Whole(at_least=1), rules, optional=True)
+
+
+def _check_classes(data: Dataset, metric: str, *, individuals: bool) -> None:
+    """Raise DataError for the rate of one class that is too small to be shown."""
+    rows = np.bincount(data.codes)
+    if not individuals and metric in ("sensitivity", "specificity") and rows.min() < SMALL_CELL:
+        raise DataError(
+            f"class {data.classes.tolist()[int(rows.argmin())]!r} has {rows.min()} rows, which the "
+            f"{metric} would tell on a page without individuals: take another metric, such as bcr"
+        )
 
 
 def _resolve_sizes(sizes: Any, rule: str | int, n_features: int) -> Any:

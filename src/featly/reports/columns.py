@@ -6,13 +6,21 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from featly.basics.privacy import is_percentile_safe, mask_count
+from featly.basics.privacy import (
+    HIDDEN,
+    PublishedCounts,
+    bound_present,
+    has_small_cell,
+    hide_cells,
+    private_percentiles,
+)
 from featly.basics.typing import FloatArray, IntArray
-from featly.plots.table_columns import Column, few_levels
+from featly.plots.table_columns import MOST_LEVELS, Column, few_levels, publish_levels
 
-__all__ = ["column_facts", "level_counts", "number"]
+__all__ = ["column_facts", "gives_rows_away", "level_counts", "number"]
 
 PERCENTILES = {"low": 5, "quartile_1": 25, "median": 50, "quartile_3": 75, "high": 95}
+FEW_VALUES = MOST_LEVELS  # numbers with no more different values are looked at like levels
 
 
 def column_facts(
@@ -29,13 +37,33 @@ def column_facts(
             _numbers(label, group, individuals=individuals)
             for label, group in zip(classes, groups, strict=True)
         ]
-        return {"classes": rows, "words": _describe_numbers(rows, groups)}
+        tells_shares = individuals or not gives_rows_away(column, len(classes), y)
+        return {"classes": rows, "words": _describe_numbers(rows, groups if tells_shares else [])}
+    if not individuals:
+        published = publish_levels(column, len(classes), y)
+        return {
+            "classes": _published_levels(classes, published),
+            "words": _describe_levels(
+                published.levels, classes, published.shares(), of_all=published.has_hidden_totals
+            ),
+        }
     levels, counts = level_counts(column, len(classes), y)
-    rows = [
-        _levels(label, levels, row, individuals=individuals)
-        for label, row in zip(classes, counts, strict=True)
-    ]
-    return {"classes": rows, "words": _describe_levels(levels, rows, counts)}
+    rows = [_levels(label, levels, row) for label, row in zip(classes, counts, strict=True)]
+    n = counts[:, 1:].sum(axis=1)
+    shares = np.where(n[:, None] > 0, counts[:, 1:] / np.maximum(n, 1)[:, None], np.nan)
+    return {"classes": rows, "words": _describe_levels(levels, classes, shares)}
+
+
+def gives_rows_away(column: Column, n_classes: int, y: IntArray) -> bool:
+    """Return whether few rows of a class share a level or value, so that a score may tell."""
+    codes = column.codes
+    if codes is None:
+        assert column.numbers is not None
+        values, codes = np.unique(column.numbers, return_inverse=True)
+        if len(values) > FEW_VALUES:
+            return False
+    width = int(codes.max(initial=0)) + 1
+    return has_small_cell(np.bincount(y * width + codes, minlength=n_classes * width))
 
 
 def level_counts(column: Column, n_classes: int, y: IntArray) -> tuple[list[str], IntArray]:
@@ -50,15 +78,17 @@ def level_counts(column: Column, n_classes: int, y: IntArray) -> tuple[list[str]
 
 def _numbers(label: str, values: FloatArray, *, individuals: bool) -> dict[str, Any]:
     present = values[~np.isnan(values)]
-    facts: dict[str, Any] = {
-        "class": label,
-        "n": len(present),
-        "missing": len(values) - len(present),
-    }
-    for name, percentile in PERCENTILES.items():
-        if len(present) and (individuals or is_percentile_safe(percentile, len(present))):
-            facts[name] = float(np.percentile(present, percentile))
-    return facts
+    n, n_missing = len(present), len(values) - len(present)
+    facts: dict[str, Any] = {"class": label, "n": n, "missing": n_missing}
+    if individuals:
+        figures = np.percentile(present, list(PERCENTILES.values())).tolist() if n else []
+    else:
+        if hide_cells(np.array([[n_missing, n]])).any():
+            facts |= {"n": None, "missing": None}
+        known = bound_present(len(values), n)
+        figures = private_percentiles(present, list(PERCENTILES.values()), known)
+    named = zip(PERCENTILES, figures, strict=bool(figures))
+    return facts | {name: figure for name, figure in named if figure is not None}
 
 
 def _describe_numbers(rows: list[dict[str, Any]], groups: list[FloatArray]) -> str:
@@ -75,7 +105,7 @@ def _describe_numbers(rows: list[dict[str, Any]], groups: list[FloatArray]) -> s
             f"{more} in {rows[high]['class']} (median {number(rows[high]['median'])}){less} in "
             f"{rows[low]['class']} ({number(rows[low]['median'])})"
         )
-    if len(rows) == 2 and len(with_median) == 2:
+    if len(rows) == 2 and len(with_median) == 2 and groups:
         share = _share_larger(groups[high], groups[low])
         text += (
             f"; of two rows, one of each class, that of {rows[high]['class']} has the higher value "
@@ -91,38 +121,50 @@ def _share_larger(a: FloatArray, b: FloatArray) -> float:
     return float((ranks.sum() - len(a) * (len(a) + 1) / 2) / (len(a) * len(b)))
 
 
-def _levels(
-    label: str, levels: list[str], counts: IntArray, *, individuals: bool
-) -> dict[str, Any]:
+def _levels(label: str, levels: list[str], counts: IntArray) -> dict[str, Any]:
     n = int(counts[1:].sum())
-    cells = []
-    for level, count in zip(levels, counts[1:].tolist(), strict=True):
-        share = count / n if n else 0.0
-        cells.append(
-            {
-                "level": level,
-                "count": mask_count(count, individuals=individuals),
-                "share": round(share, 1) if not individuals else share,
-            }
-        )
+    cells = [
+        {"level": level, "count": f"{count:,}", "share": count / n if n else 0.0}
+        for level, count in zip(levels, counts[1:].tolist(), strict=True)
+    ]
     return {"class": label, "n": n, "missing": int(counts[0]), "levels": cells}
 
 
-def _describe_levels(levels: list[str], rows: list[dict[str, Any]], counts: IntArray) -> str:
-    n = counts[:, 1:].sum(axis=1)
-    with_rows = np.flatnonzero(n)
-    if len(with_rows) < 2 or not levels:
+def _published_levels(classes: Sequence[str], published: PublishedCounts) -> list[dict[str, Any]]:
+    """Return the counts that may be shown; of the others, that they are hidden."""
+    rows = []
+    shares = published.shares()
+    for k, (label, n) in enumerate(zip(classes, published.n_present, strict=True)):
+        cells = [
+            {"level": level, "count": HIDDEN, "share": None}
+            if published.hidden[k, j]
+            else {"level": level, "count": f"{published.counts[k, j]:,}",
+                  "share": float(shares[k, j - 1])}
+            for j, level in enumerate(published.levels, start=1)
+        ]  # fmt: skip
+        missing = None if published.hidden[k, 0] else int(published.counts[k, 0])
+        rows.append({"class": label, "n": n, "missing": missing, "levels": cells})
+    return rows
+
+
+def _describe_levels(
+    levels: list[str], classes: Sequence[str], shares: FloatArray, *, of_all: bool = False
+) -> str:
+    """Describe the level whose shown shares differ most."""
+    is_compared = (~np.isnan(shares)).sum(axis=0) >= 2
+    if not is_compared.any():
         return "too few values to compare the classes"
-    shares = counts[with_rows, 1:] / n[with_rows, None]
-    spread = shares.max(axis=0) - shares.min(axis=0)
-    k = int(spread.round(12).argmax())  # the first of levels that differ by rounding errors only
-    most, least = with_rows[shares[:, k].argmax()], with_rows[shares[:, k].argmin()]
-    if spread[k] == 0:
+    known = shares[:, is_compared]
+    spread = np.nanmax(known, axis=0) - np.nanmin(known, axis=0)
+    place = int(spread.round(12).argmax())  # the first of those that differ by rounding only
+    if spread[place] == 0:
         return "every level is as frequent in each class"
-    cells = [rows[c]["levels"][k] for c in (most, least)]
+    most, least = int(np.nanargmax(known[:, place])), int(np.nanargmin(known[:, place]))
+    level = levels[int(np.flatnonzero(is_compared)[place])]
     return (
-        f"'{levels[k]}' is in {cells[0]['share']:.0%} of {rows[most]['class']} and in "
-        f"{cells[1]['share']:.0%} of {rows[least]['class']}"
+        f"'{level}' is in {known[most, place]:.0%} of {classes[most]} and in "
+        f"{known[least, place]:.0%} of {classes[least]}"
+        f"{' (of all rows, missing values among them)' if of_all else ''}"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from featly.basics.privacy import pool_classes
 from featly.basics.typing import BoolArray, IntArray
 from featly.reports.inference import Inference
 from featly.study import Dataset, Results, Study
@@ -74,6 +75,17 @@ class Evidence:
     def classes(self) -> list[str]:
         """Labels as text, in order."""
         return [str(label) for label in self.data.classes.tolist()]
+
+    @cached_property
+    def shown_classes(self) -> tuple[IntArray, list[str]]:
+        """The class of every row, and labels; without individuals, small classes are pooled."""
+        codes = np.asarray(self.data.codes, np.int64)
+        return (codes, self.classes) if self.individuals else pool_classes(codes, self.classes)
+
+    @property
+    def pools_classes(self) -> bool:
+        """Return whether classes are too small to be shown."""
+        return len(self.shown_classes[1]) < len(self.classes)
 
     @property
     def learner(self) -> str:

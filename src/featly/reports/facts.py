@@ -9,7 +9,7 @@ import scipy.sparse
 
 from featly.basics.errors import Words
 from featly.basics.kinds import KINDS
-from featly.basics.typing import IntArray
+from featly.basics.privacy import round_figures
 from featly.diagnostics import suspect_columns
 from featly.registry import METHODS
 from featly.reports import text as words
@@ -46,7 +46,7 @@ def gather(evidence: Evidence) -> dict[str, Any]:
         "versions": evidence.results.about["versions"] | {"system": platform.system()},
     }
     if evidence.prior is not None:
-        facts["prior"] = str(evidence.prior).split("\n")
+        facts["prior"] = evidence.prior.summary(remarks=evidence.individuals).split("\n")
     facts["summary"] = words.summary(facts)
     facts["answers"] = answers(facts)
     facts["methods_paragraph"] = methods_paragraph(facts)
@@ -78,7 +78,8 @@ def _findings(evidence: Evidence) -> list[dict[str, Any]]:
 # ---- the data ------------------------------------------------------------------------------------
 def _data(evidence: Evidence) -> dict[str, Any]:
     data = evidence.data
-    counts = np.bincount(data.codes, minlength=len(data.classes))
+    codes, classes = evidence.shown_classes
+    counts = np.bincount(codes, minlength=len(classes))
     kinds = {KINDS[code]: int((data.kinds == code).sum()) for code in range(len(KINDS))}
     return {
         "file": None,
@@ -88,11 +89,13 @@ def _data(evidence: Evidence) -> dict[str, Any]:
         "columns": data.n_features,
         "kinds": {kind: n for kind, n in kinds.items() if n},
         "columns_with_gaps": len(data.columns_with_missing),
-        "missing_cells": _missing(data),
-        "classes": dict(zip(evidence.classes, counts.tolist(), strict=True)),
+        # from the sum, and what the signature tells of its columns, a hidden number would follow
+        "missing_cells": _missing(data) if evidence.individuals else None,
+        "classes": dict(zip(classes, counts.tolist(), strict=True)),
         "row_groups": None if data.row_groups is None else int(data.row_groups.max()) + 1,
-        "hash": data.fingerprint,
-        "warnings": _warnings(evidence, counts),
+        # which would tell somebody who knows all rows but one whether a guess is right
+        "hash": data.fingerprint if evidence.individuals else None,
+        "warnings": _warnings(evidence),
     }
 
 
@@ -107,19 +110,24 @@ def _missing(data: Dataset) -> int:
     )
 
 
-def _warnings(evidence: Evidence, counts: IntArray) -> list[str]:
+def _warnings(evidence: Evidence) -> list[str]:
     """Return what looks wrong, most serious first."""
     filler = evidence.filler
     warnings = words.about_filler(
         int(filler[evidence.signature_columns].sum()), len(evidence.signature_columns)
     )
     warnings += evidence.warnings
-    if evidence.advice is not None:
+    if evidence.advice is not None and not evidence.pools_classes:
         warnings += [text for text in evidence.advice.warnings if text not in warnings]
-    warnings += words.about_classes(evidence.classes, counts.tolist())
+    codes, classes = evidence.shown_classes
+    if evidence.pools_classes:
+        warnings.append(f"classes with fewer than five rows are not shown alone: {classes[-1]!r}")
+    warnings += words.about_classes(classes, np.bincount(codes, minlength=len(classes)).tolist())
     rows, columns = evidence.data.n_rows, evidence.data.n_features
     if rows * columns <= MOST_CELLS and not scipy.sparse.issparse(evidence.table):
-        description_lines = str(evidence.schema.describe(evidence.table)).split("\n")[1:]
+        description = evidence.schema.describe(evidence.table)
+        description = description if evidence.individuals else description.without_values()
+        description_lines = str(description).split("\n")[1:]
         warnings += [
             line for line in description_lines if "missing values" not in line.partition(":")[0]
         ]
@@ -127,16 +135,23 @@ def _warnings(evidence: Evidence, counts: IntArray) -> list[str]:
             evidence.table, schema=evidence.kinds_of_table, n_jobs=evidence.n_jobs
         )
         warnings += words.about_columns(suspect)
+    return warnings + _warnings_of_fits(evidence, warnings)
+
+
+def _warnings_of_fits(evidence: Evidence, said: list[str]) -> list[str]:
+    """Return what fits said; without individuals, how often, since they may name rows or values."""
     notes = [note.partition(": ")[2] or note for note in evidence.results.notes]
-    warnings += [note for note in notes if note not in warnings][:5]
+    notes = [note for note in notes if note not in said]
     estimate = evidence.inference.estimate(evidence.main)
-    warnings += [] if estimate is None else estimate.notes
+    notes = notes[:5] + ([] if estimate is None else list(estimate.notes))
     failed = evidence.results.failures
-    if failed.height:
-        warnings.append(
-            f"{failed.height:,} fits failed and are left out; the first: {failed['failure'][0]}"
-        )
-    return warnings
+    failure = [f"{failed.height:,} fits failed and are left out"] if failed.height else []
+    if evidence.individuals:
+        return notes + [f"{text}; the first: {failed['failure'][0]}" for text in failure]
+    if notes:
+        failure.append(f"{words.amount(len(notes), 'warning')} of fits: a page with individuals "
+                       "has the words")  # fmt: skip
+    return failure
 
 
 # ---- the method and the evaluation ---------------------------------------------------------------
@@ -226,21 +241,29 @@ def _headline(evidence: Evidence) -> dict[str, Any]:
     inference, size = evidence.inference, evidence.size
     at = _row(evidence.results.curves(evidence.metric), evidence.main, evidence.learner, size=size)
     halves = inference.halves_at(evidence.main, size)
-    return {
+    headline = {
         **_estimate(evidence, evidence.main),
         "size": size,
-        "refusal": inference.refusal,
+        "refusal": _refusal(evidence, inference.refusal),
         "chance": _chance(evidence),
         "greater_is_better": evidence.metric != "error",
         "n_rows": evidence.data.n_rows,
         "test": _test(evidence),
         "halves": None if halves is None else halves[0],
         "halves_null": None if halves is None else halves[1],
-        "halves_refusal": inference.halves_refusal,
+        "halves_refusal": _refusal(evidence, inference.halves_refusal),
         "n_halves": 0 if inference.halves is None else inference.halves.n_splits,
         "overlap": at["nogueira"],
         "n_splits": int(at["n"]),
     }
+    return headline if evidence.individuals else dict(round_figures(headline))
+
+
+def _refusal(evidence: Evidence, text: str) -> str:
+    """Return why there is no figure; without individuals, no class that is too small is named."""
+    if evidence.individuals or not text:
+        return text
+    return "a class has too few rows, or too few groups of rows"
 
 
 def _estimate(evidence: Evidence, method: str) -> dict[str, Any]:
@@ -255,12 +278,17 @@ def _estimate(evidence: Evidence, method: str) -> dict[str, Any]:
         "lower": ends[0],
         "upper": ends[1],
         "sentence": str(estimate),
-        "notes": list(estimate.notes),
+        "notes": list(estimate.notes) if evidence.individuals else [],
     }
 
 
 def _chance(evidence: Evidence) -> float | None:
-    """Return the value of guessing; None for a rate of one class, where any can be guessed."""
+    """Return the value of guessing; None for a rate of one class, where any can be guessed.
+
+    The share of the largest class would tell its size, where that is not shown.
+    """
+    if evidence.pools_classes and evidence.metric in ("accuracy", "error"):
+        return None
     counts = np.bincount(evidence.data.codes)
     largest = float(counts.max() / counts.sum())
     chances = {"bcr": 1 / len(counts), "accuracy": largest, "error": 1 - largest, "auc": 0.5}
@@ -279,7 +307,7 @@ def _test(evidence: Evidence) -> dict[str, Any] | None:
         "p_value": result.p_value,
         "reached": None if shuffles is None else shuffles.reached,
         "drawn": None if shuffles is None else shuffles.drawn,
-        "sentence": str(result),
+        "sentence": "" if evidence.pools_classes and shuffles is None else str(result),
     }
 
 
@@ -312,7 +340,8 @@ def _comparison(evidence: Evidence) -> dict[str, Any]:
         }
         for row in evidence.inference.comparisons(evidence.main)
     ]
-    return {"metric": compared_metric(evidence.metric), "rows": rows, "pairs": pairs}
+    comparison = {"metric": compared_metric(evidence.metric), "rows": rows, "pairs": pairs}
+    return comparison if evidence.individuals else dict(round_figures(comparison))
 
 
 def _empty_row(method: str) -> dict[str, Any]:
@@ -340,8 +369,11 @@ def _curves(evidence: Evidence) -> list[dict[str, Any]]:
     """Return the rates at every size, of nested folds; of the splits if there are none."""
     result = evidence.inference.nested
     if result is not None:
-        return result.curve(evidence.metric).drop("learner").to_dicts()
-    return evidence.results.curves(evidence.metric).select("method", "size", "mean").to_dicts()
+        curves = result.curve(evidence.metric).drop("learner").to_dicts()
+    else:
+        table = evidence.results.curves(evidence.metric)
+        curves = table.select("method", "size", "mean").to_dicts()
+    return curves if evidence.individuals else list(round_figures(curves))
 
 
 def _halves(evidence: Evidence) -> list[dict[str, Any]]:

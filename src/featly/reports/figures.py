@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from featly.basics.typing import FloatArray
 from featly.diagnostics import associations
 from featly.reports.context import Evidence
 from featly.reports.curves import draw_halves, draw_rates
@@ -115,7 +116,9 @@ def _drawings(
             results, size=size, method=main, n_features=LISTED, **selection
         ),
     )
-    if hasattr(fitted, "table"):  # a method of featly
+    # pictures of scores are finer than any rounding
+    draws_scores = evidence.individuals
+    if draws_scores and hasattr(fitted, "table"):  # a method of featly
         yield (
             "ranking",
             f"The ranking of {main}",
@@ -123,7 +126,7 @@ def _drawings(
             "ranking",
             lambda: plots.plot_ranking(fitted, n_features=LISTED, names=evidence.names),
         )
-    if has_path(fitted):
+    if draws_scores and has_path(fitted):
         yield (
             "path",
             f"The path of {main}",
@@ -141,7 +144,8 @@ def _drawings(
             "comparison",
             lambda: plots.plot_overlap(dict(list(facts["selections"].items())[:MOST_SETS])),
         )
-    if hasattr(fitted, "positions_") and hasattr(fitted, "problems_"):
+    by_pairs = hasattr(fitted, "positions_") and hasattr(fitted, "problems_")
+    if by_pairs and not evidence.pools_classes:
         yield (
             "pairs",
             "Which column tells which classes apart",
@@ -183,16 +187,19 @@ def _signature_drawings(
     from featly import plots
 
     chosen = [row["position"] for row in facts["features"] if row["selected"]]
-    if len(chosen) >= 2:
-        first, second = (evidence.names[c] for c in chosen[:2])
+    # two columns of levels would be one more table of counts, which those above help to solve
+    drawn = [c for c in chosen if evidence.individuals or _is_number(facts, c)][:2]
+    if len(drawn) == 2:
+        first, second = (evidence.names[c] for c in drawn)
+        of_numbers = "" if evidence.individuals else " of numbers"
         points = "A point a row" if evidence.individuals else "Summaries of each class"
         yield (
             "scatter",
-            f"The two best: {_cut_name(first)} and {_cut_name(second)}",
+            f"The two best{of_numbers}: {_cut_name(first)} and {_cut_name(second)}",
             f"{points}; colour and shape are the class. Two columns are rarely the whole story.",
             "signature",
             lambda: plots.plot_scatter(
-                *_name_columns(evidence, chosen[:2]), individuals=evidence.individuals
+                *_name_columns(evidence, drawn), individuals=evidence.individuals
             ),
         )
     if len(chosen) >= LEAST_IN_MAP:
@@ -207,13 +214,26 @@ def _signature_drawings(
             "side by side.",
             "signature",
             lambda: plots.plot_redundancy(
-                associations(
-                    _take_columns(evidence, chosen), schema=evidence.kinds_of_data(chosen)
+                _round_associations(
+                    associations(
+                        _take_columns(evidence, chosen), schema=evidence.kinds_of_data(chosen)
+                    ),
+                    evidence,
                 ),
                 [evidence.names[c] for c in chosen],
                 threshold=0.7,
             ),
         )
+
+
+def _is_number(facts: dict[str, Any], position: int) -> bool:
+    """Return whether the facts of a column of the signature are of numbers."""
+    row = next(row for row in facts["features"] if row["position"] == position)
+    return not any("levels" in group for group in row["classes"])
+
+
+def _round_associations(values: FloatArray, evidence: Evidence) -> FloatArray:
+    return values if evidence.individuals else np.round(values, 1)
 
 
 def _cut_name(name: str) -> str:
@@ -240,7 +260,10 @@ def _name_columns(evidence: Evidence, positions: list[int]) -> tuple[Any, Any, l
         frame = pl.DataFrame(
             [pl.Series(name, np.ascontiguousarray(part[:, k])) for k, name in enumerate(names)]
         )
-    return frame, evidence.data.y, names
+    if evidence.individuals:
+        return frame, evidence.data.y, names
+    codes, classes = evidence.shown_classes
+    return frame, np.array(classes, dtype=object)[codes], names
 
 
 # ---- SVG in a page -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from featly.reports import text as words
 from featly.reports.columns import number
 from featly.reports.context import Evidence
 from featly.reports.figures import Figure, inline_svg
+from featly.reports.signature import shown_scores
 from featly.reports.sparklines import miniature
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, An
     columns = read_columns(
         evidence.table, [row["position"] for row in chosen], evidence.schema, evidence.names
     )
+    codes, classes = evidence.shown_classes
     most_dotted = MOST_POINT_BYTES // max(1, POINT_BYTES * evidence.data.n_rows)
     cards, n_dotted, n_plain, bytes_left = [], 0, 0, MOST_PICTURE_BYTES
     for row, column in zip(chosen, columns, strict=True):
@@ -98,11 +100,7 @@ def _cards(evidence: Evidence, facts: dict[str, Any]) -> tuple[list[dict[str, An
         picture = ""
         if bytes_left > 0:
             picture = miniature(
-                column,
-                evidence.classes,
-                evidence.data.codes,
-                points=points,
-                individuals=evidence.individuals,
+                column, classes, codes, points=points, individuals=evidence.individuals
             )
             n_dotted += points
             n_plain += not points and column.numbers is not None
@@ -164,13 +162,13 @@ def whole_ranking(evidence: Evidence, facts: dict[str, Any]) -> "pl.DataFrame":
     import polars as pl
 
     order = evidence.order
-    scores = getattr(evidence.fitted_main, "scores_", None)
+    scores = shown_scores(evidence, order)
     n_splits = max(1, len(evidence.orders))
     columns: dict[str, Any] = {
         "rank": np.arange(1, len(order) + 1),
         "feature": [evidence.names[c] for c in order.tolist()],
         "kind": [KINDS[kind] for kind in evidence.data.kinds[order]],
-        "score": None if scores is None else np.asarray(scores, dtype=np.float64)[order],
+        "score": None if scores is None else pl.Series(scores, dtype=pl.Float64),
         "chosen": evidence.times_chosen[order] / n_splits,
         "selected": np.arange(len(order)) < len(facts["signature"]),
         "evidence": ~evidence.filler[order],

@@ -165,12 +165,14 @@ def _pairs(facts: dict[str, Any]) -> str:
 def _data(facts: dict[str, Any]) -> str:
     data = facts["data"]
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in data["kinds"].items())
+    n_missing = data["missing_cells"]
+    missing = "missing cells" if n_missing is None else f"{n_missing:,} missing cells"
     classes = ", ".join(f"{label} {n:,}" for label, n in data["classes"].items())
     lines = [
         f"{data['rows']:,} rows, {data['columns']:,} columns ({kinds}), "
-        f"{data['missing_cells']:,} missing cells in {data['columns_with_gaps']:,} columns",
+        f"{missing} in {data['columns_with_gaps']:,} columns",
         f"classes: {classes}",
-        f"fingerprint: {data['hash']}",
+        *([f"fingerprint: {data['hash']}"] if data["hash"] else []),
         *(f["text"] for f in facts["findings"] if f["level"] == "note" and not f["mended"]),
         *data["warnings"],
     ]

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from featly.basics.privacy import round_figures
 from featly.diagnostics.alarms.missing import ChosenWithMissing, describe_missing
 from featly.diagnostics.reading import read_rows
 from featly.reports.context import Evidence
@@ -71,12 +72,20 @@ def _facts(column: ChosenWithMissing, share: float | None, evidence: Evidence) -
         "shares": dict(zip(labels, column.shares.tolist(), strict=True))
         if evidence.individuals
         else {},
-        "p_value": column.p_value,
-        "share_without_refit": column.share,
-        "share_of_rank": share,
+        # a test of missing values by class would tell how many there are
+        "p_value": column.p_value if evidence.individuals else None,
+        "share_without_refit": column.share if evidence.individuals else None,
+        "share_of_rank": share if evidence.individuals else round_figures(share),
         "chosen_for_missing": is_partly,
-        "text": column.sentence(labels, individuals=evidence.individuals) if is_partly else "",
+        "text": _sentence(column, labels, evidence) if is_partly else "",
     }
+
+
+def _sentence(column: ChosenWithMissing, labels: list[str], evidence: Evidence) -> str:
+    """Return that a column was chosen for its missing values; no class is named that is hidden."""
+    if evidence.pools_classes:
+        return "chosen at least partly for its missing values"
+    return column.sentence(labels, individuals=evidence.individuals)
 
 
 def share_of_rank(

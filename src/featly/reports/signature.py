@@ -6,15 +6,16 @@ import numpy as np
 
 from featly.basics.errors import DataError, ParameterError
 from featly.basics.kinds import CATEGORICAL, KINDS
-from featly.basics.typing import FloatArray, IntArray
+from featly.basics.privacy import round_figures
+from featly.basics.typing import BoolArray, FloatArray, IntArray
 from featly.diagnostics import associations
 from featly.diagnostics.reading import read_rows
-from featly.plots.table_columns import read_columns
-from featly.reports.columns import column_facts
+from featly.plots.table_columns import open_any, read_column, read_columns
+from featly.reports.columns import column_facts, gives_rows_away
 from featly.reports.context import Evidence
 from featly.reports.missing import missing_facts
 
-__all__ = ["MOST_CELLS", "feature_facts", "near_misses"]
+__all__ = ["MOST_CELLS", "feature_facts", "near_misses", "shown_scores"]
 
 REDUNDANT = 0.7  # association from which a column is an alternative
 MOST_ALTERNATIVES = 5  # named for a column
@@ -30,14 +31,15 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
     ranks = _ranks(evidence, shown)
     tests = _single_tests(evidence, shown)
     alternatives = _alternatives(evidence)
-    scores = getattr(evidence.fitted_main, "scores_", None)
+    withheld = _gives_rows_away(evidence, shown)
+    scores = shown_scores(evidence, shown, withheld)
     columns = read_columns(evidence.table, chosen.tolist(), evidence.schema, evidence.names)
+    codes, classes = evidence.shown_classes
     class_facts = {
-        column.position: column_facts(
-            column, evidence.classes, evidence.data.codes, individuals=evidence.individuals
-        )
+        column.position: column_facts(column, classes, codes, individuals=evidence.individuals)
         for column in columns
     }
+    figures = round_figures if not evidence.individuals else lambda value: value
     inside = set(chosen.tolist())
     missing = missing_facts(evidence)
     rows = []
@@ -48,21 +50,63 @@ def feature_facts(evidence: Evidence) -> list[dict[str, Any]]:
                 "name": evidence.names[position],
                 "kind": KINDS[evidence.data.kinds[position]],
                 "rank": k + 1,
-                "score": None if scores is None else float(scores[position]),
+                "score": None if scores is None else scores[k],
                 "selected": position in inside,
                 "filler": bool(evidence.filler[position]),
                 "frequency": float(frequency[k]),
                 "ranks": None if ranks is None else [int(r) for r in ranks[:, k]],
-                "p_value": tests["p"][k],
-                "q_value": tests["q"][k],
+                "p_value": None if withheld[k] else figures(tests["p"][k]),
+                "q_value": None if withheld[k] else figures(tests["q"][k]),
                 "test": tests["test"][k],
                 "test_note": tests["note"][k],
-                **({"alternatives": alternatives.get(position, [])} if position in inside else {}),
+                **(
+                    {"alternatives": figures(alternatives.get(position, []))}
+                    if position in inside
+                    else {}
+                ),
                 **class_facts.get(position, {}),
                 **({"missing": missing[position]} if position in missing else {}),
             }
         )
     return rows
+
+
+def _gives_rows_away(evidence: Evidence, positions: IntArray) -> BoolArray:
+    """Return which columns have counts so small that a score or a test would tell them."""
+    withheld = np.zeros(len(positions), bool)
+    if evidence.individuals:
+        return withheld
+    table = open_any(evidence.table)
+    columns = evidence.schema.resolve(table.names, table.kinds())
+    n_classes = len(evidence.classes)
+    for k, position in enumerate(positions.tolist()):
+        try:
+            column = read_column(table, columns, position, evidence.names[position])
+        except DataError:  # an infinite value
+            withheld[k] = True
+        else:
+            withheld[k] = gives_rows_away(column, n_classes, evidence.data.codes)
+    return withheld
+
+
+def shown_scores(
+    evidence: Evidence, positions: IntArray, withheld: BoolArray | None = None
+) -> list[float | None] | None:
+    """Return the scores of some columns; None if the method has none.
+
+    Without individuals, those are rounded, and those that would give rows away are None.
+    """
+    scores = getattr(evidence.fitted_main, "scores_", None)
+    if scores is None:
+        return None
+    values: list[float] = np.asarray(scores, dtype=np.float64)[positions].tolist()
+    if evidence.individuals:
+        return list(values)
+    withheld = _gives_rows_away(evidence, positions) if withheld is None else withheld
+    return [
+        None if is_withheld else round_figures(value)
+        for value, is_withheld in zip(values, withheld.tolist(), strict=True)
+    ]
 
 
 def _ranks(evidence: Evidence, shown: IntArray) -> FloatArray | None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from featly.basics.privacy import SMALL_CELL, is_percentile_safe, mask_count
+from featly.basics.privacy import bound_present, private_percentiles
 from featly.basics.typing import FloatArray, IntArray
-from featly.plots.table_columns import Column
+from featly.plots.table_columns import Column, publish_levels
 from featly.reports.columns import level_counts, number
 
 __all__ = ["miniature"]
@@ -25,6 +25,7 @@ LONGEST_LABEL = 13
 N_COLOURS = 8
 LETTER = 5.6  # width of a letter in small print
 MARKED = (5, 25, 50, 75, 95)  # percentiles
+Marks = list[float | None]  # one each; None is not shown
 
 
 def miniature(
@@ -77,34 +78,41 @@ def _draw_boxes(
 ) -> tuple[str, int]:
     height = ROW * len(classes) + FOOT
     groups = [numbers[(y == k) & ~np.isnan(numbers)] for k in range(len(classes))]
+    sizes = np.bincount(y, minlength=len(classes)).tolist()
     points = points and individuals
-    low, high = _range(groups, points=points, individuals=individuals)
+    marks = [
+        _marks(values, None if individuals else bound_present(n_rows, len(values)))
+        for values, n_rows in zip(groups, sizes, strict=True)
+    ]
+    low, high = _range(groups if points else [], marks)
     parts = [_draw_axis(low, high, height)]
     for k, (label, values) in enumerate(zip(classes, groups, strict=True)):
         middle = ROW * k + ROW // 2
         parts.append(_draw_name(label, middle))
         if points and len(values):
             parts.append(_draw_points(values, low, high, middle, k))
-        parts.append(_draw_box(values, low, high, middle, k, individuals=individuals))
+        remark = "few rows" if len(values) else "no value"
+        parts.append(_draw_box(marks[k], remark, low, high, middle, k))
     return "".join(parts), height
 
 
-def _range(groups: list[FloatArray], *, points: bool, individuals: bool) -> Any:
+def _marks(values: FloatArray, n_known: int | None) -> Marks:
+    """Return the percentiles to draw; those that may be shown if `n_known` is given."""
+    if n_known is not None:
+        return private_percentiles(values, MARKED, n_known)
+    return list(np.percentile(values, MARKED).tolist()) if len(values) else [None] * len(MARKED)
+
+
+def _range(groups: list[FloatArray], marks: list[Marks]) -> tuple[float, float]:
     """Return the ends of the axis: of the points, or else of the boxes.
 
     Without individuals, extremes must not be shown; with boxes alone, they would squeeze the boxes.
     """
-    if points and any(map(len, groups)):
-        values = np.concatenate(groups)
-        limits = [values.min(), values.max()]
+    if any(map(len, groups)):
+        limits = np.concatenate(groups)
     else:
-        limits = [
-            np.percentile(group, mark)
-            for group in groups
-            for mark in MARKED
-            if len(group) and (individuals or is_percentile_safe(mark, len(group)))
-        ]
-    low, high = (float(np.min(limits)), float(np.max(limits))) if limits else (0.0, 1.0)
+        limits = np.array([mark for row in marks for mark in row if mark is not None])
+    low, high = (float(limits.min()), float(limits.max())) if len(limits) else (0.0, 1.0)
     margin = max(0.5, abs(low) / 100)  # of a constant, however large
     return (low, high) if low < high else (low - margin, high + margin)
 
@@ -146,28 +154,21 @@ def _draw_points(values: FloatArray, low: float, high: float, middle: int, k: in
     return f'<path class="p c{k % N_COLOURS}" d="{path}"/>'
 
 
-def _draw_box(
-    values: FloatArray,
-    low: float,
-    high: float,
-    middle: int,
-    k: int,
-    *,
-    individuals: bool,
-) -> str:
-    is_safe = [individuals or is_percentile_safe(mark, len(values)) for mark in MARKED]
-    if not len(values) or not is_safe[2]:
-        remark = "no value" if not len(values) else "few rows"
+def _draw_box(marks: Marks, remark: str, low: float, high: float, middle: int, k: int) -> str:
+    outer, left, centre, right, end = marks
+    if centre is None:
         return f'<text class="t" x="{LEFT + 6}" y="{middle + 4}">{remark}</text>'
-    marks = np.percentile(values, MARKED)
-    a, b, m, c, d = _x(np.clip(marks, low, high), low, high)
+    x = _x(np.clip([centre if mark is None else mark for mark in marks], low, high), low, high)
+    a, b, m, c, d = x.tolist()
     median = f'<path class="m" d="M{m} {middle - 7}v14"/>'
-    if not is_safe[1]:
+    if left is None or right is None:
         return median
-    tooltip = f"median {number(marks[2])}, middle half {number(marks[1])} to {number(marks[3])}"
-    whiskers = f'<path d="M{a} {middle}H{b}M{c} {middle}H{d}"/>' if is_safe[0] else ""
+    tooltip = f"median {number(centre)}, middle half {number(left)} to {number(right)}"
+    whiskers = "" if outer is None else f"M{a} {middle}H{b}"
+    whiskers += "" if end is None else f"M{c} {middle}H{d}"
+    lines = f'<path d="{whiskers}"/>' if whiskers else ""
     return (
-        f'<g class="b c{k % N_COLOURS}"><title>{escape(tooltip)}</title>{whiskers}'
+        f'<g class="b c{k % N_COLOURS}"><title>{escape(tooltip)}</title>{lines}'
         f'<rect x="{b}" y="{middle - 6}" width="{max(c - b, 1)}" height="12"/></g>{median}'
     )
 
@@ -177,47 +178,39 @@ def _draw_bars(
     column: Column, classes: Sequence[str], y: IntArray, *, individuals: bool
 ) -> tuple[str, int]:
     """Draw a bar for each class, divided by levels; the shades go with the levels."""
-    levels, counts = level_counts(column, len(classes), y)
+    if individuals:
+        levels, table = level_counts(column, len(classes), y)
+        counts, totals = table[:, 1:], table[:, 1:].sum(axis=1)
+        hidden = np.zeros(counts.shape, bool)
+    else:
+        published = publish_levels(column, len(classes), y)
+        levels, counts, hidden = published.levels, published.counts[:, 1:], published.hidden[:, 1:]
+        totals = published.totals  # the rest of the bar is what is not shown
     parts = []
     for k, label in enumerate(classes):
         parts.append(_draw_name(label, ROW * k + ROW // 2))
+        shown = np.where(hidden[k], 0, counts[k])
+        if not shown.any():
+            remark = "few rows" if totals[k] else "no value"
+            parts.append(f'<text class="t" x="{LEFT + 6}" y="{ROW * k + 15}">{remark}</text>')
+            continue
         parts.append(
-            _draw_bar(
-                levels,
-                counts[k, 1:],
-                ROW * k + 3,
-                ordered=column.kind == "ordinal",
-                individuals=individuals,
-            )
+            _draw_bar(levels, shown, int(totals[k]), ROW * k + 3, ordered=column.kind == "ordinal")
         )
     return "".join(parts), ROW * len(classes) + 2
 
 
-def _draw_bar(
-    levels: list[str],
-    counts: IntArray,
-    top: int,
-    *,
-    ordered: bool,
-    individuals: bool,
-) -> str:
-    n, span = int(counts.sum()), WIDTH - LEFT - 8
-    if not n or (not individuals and n < SMALL_CELL):
-        remark = "no value" if not n else "few rows"
-        return f'<text class="t" x="{LEFT + 6}" y="{top + 12}">{remark}</text>'
-    shares = counts / n
-    if not individuals:
-        shares = np.round(shares, 1)
-        shares = shares / shares.sum() if shares.sum() else np.full(len(counts), 1 / len(counts))
+def _draw_bar(levels: list[str], counts: IntArray, total: int, top: int, *, ordered: bool) -> str:
+    """Draw the shown counts, and in the end as one what is left of all rows."""
+    span = WIDTH - LEFT - 8
+    shares = np.concatenate([counts, [total - counts.sum()]]) / total
     ends = np.rint(LEFT + 4 + span * np.concatenate([[0], np.cumsum(shares)])).astype(int)
     parts = []
     for j, (level, count) in enumerate(zip(levels, counts.tolist(), strict=True)):
         width = int(ends[j + 1] - ends[j])
         if not width:
             continue
-        count_text = mask_count(count, individuals=individuals)
-        share = f"about {shares[j]:.0%}" if not individuals else f"{shares[j]:.0%}"
-        title = escape(f"{level}: {count_text} rows, {share}")
+        title = escape(f"{level}: {count:,} rows, {shares[j]:.0%}")
         text = ""
         if len(level) * LETTER + 6 < width:
             text = f'<text class="l" x="{ends[j] + 4}" y="{top + 12}">{escape(level)}</text>'
@@ -227,5 +220,10 @@ def _draw_bar(
         parts.append(
             f'<g><title>{title}</title><rect {shade} x="{ends[j]}" y="{top}" '
             f'width="{width}" height="16"/>{text}</g>'
+        )
+    if ends[-1] > ends[-2]:
+        parts.append(
+            f'<g><title>not shown one by one</title><rect class="rest" x="{ends[-2]}" y="{top}" '
+            f'width="{ends[-1] - ends[-2]}" height="16"/></g>'
         )
     return "".join(parts)

@@ -5,6 +5,7 @@ from typing import Any
 
 from featly.basics.errors import Setting, Text, Words
 from featly.diagnostics import Finding, SuspectColumns
+from featly.diagnostics.alarms.finding import DATES, IDENTIFIER, REPEATED, TEXT, join_names
 
 __all__ = [
     "EXPLAINED",
@@ -75,9 +76,37 @@ PAGE_WORDS = _PageWords()
 
 
 def finding_text(finding: Finding, *, individuals: bool) -> str:
-    """Return the sentences of a finding; without `individuals`, single rows are not named."""
-    message = Text(finding.message).say(_PageWords(names_individuals=individuals))
-    return f"{message} {finding.mended or finding.remedy}".strip()
+    """Return the sentences of a finding; without `individuals`, none that counts or names rows."""
+    message = finding.message if individuals else _without_counts(finding)
+    said = Text(message).say(_PageWords(names_individuals=individuals))
+    return f"{said} {finding.mended or finding.remedy}".strip()
+
+
+# kinds of findings whose words have no number of rows, no share of them and no level
+COUNT_FREE = (IDENTIFIER, REPEATED, TEXT, DATES, "many levels", "time to the event", "not checked")
+WITHOUT_COUNTS = {
+    "twins": "Some rows are equal to other rows, or alike in nearly everything.",
+    "equal rows": "Some rows are equal to other rows.",
+    "groups in an identifier": "The parts of {names} make groups of rows, and rows of one group "
+    "are more alike than others.",
+    "missing values": "In some classes more values of {names} are missing than in others. A method "
+    "that uses missing values may choose columns for these alone.",
+    "small classes": "Some classes have fewer than five rows.",
+    "copy of the class": "{names} is the class in other words: each of its values has rows of one "
+    "class only.",
+    "separates": "{names} alone nearly tells the classes apart.",
+    "batch": "Many columns differ between the values of {names}, which goes with the class.",
+    "order": "Rows that follow each other are alike.",
+}
+
+
+def _without_counts(finding: Finding) -> Any:
+    """Return a message without numbers of rows; of a kind not known here, only its name."""
+    if finding.kind in COUNT_FREE:
+        return finding.message
+    unknown = f"There is a finding of the kind {finding.kind!r}: a page with individuals tells it."
+    names = join_names(finding.columns) if finding.columns else "some columns"
+    return WITHOUT_COUNTS.get(finding.kind, unknown).replace("{names}", names)
 
 
 def spoken_findings(facts: dict[str, Any]) -> list[dict[str, Any]]:

@@ -195,6 +195,16 @@ class PriorReport:
 
     # ---- text -------------------------------------------------------------------------------
     def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self, *, remarks: bool = True) -> str:
+        """Return the report as text.
+
+        Parameters
+        ----------
+        remarks : bool, default=True
+            Whether failures and notes of fits are in it, which may name rows.
+        """
         instead = "with the other prior" if self.other else "without it"
         against = ", against another" if self.other else ""
         lines = [
@@ -213,7 +223,7 @@ class PriorReport:
             f"({self.level:.0%} intervals; bcr: allowing for splits that share rows; stability: of "
             "this table only)"
         )
-        return "\n".join([*lines, OPTIMISM, *self._remarks()])
+        return "\n".join([*lines, OPTIMISM, *(self._remarks() if remarks else [])])
 
     def __repr__(self) -> str:
         return f"PriorReport({self.method}, {self.size} columns, {self.n_splits} splits)"

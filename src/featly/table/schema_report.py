@@ -3,8 +3,8 @@
 import math
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class SchemaReport:
         Remarks on columns that look wrong, by column name.
     library : str or None
         The frame library of the table.
+    value_free : dict
+        The remarks without the values that they name.
 
     Examples
     --------
@@ -46,6 +48,11 @@ class SchemaReport:
     n_distinct: list[int]
     remarks: dict[str, str]
     library: str | None = None
+    value_free: dict[str, str] = field(default_factory=dict)
+
+    def without_values(self) -> "SchemaReport":
+        """Return the same report with remarks that name no value of any row."""
+        return replace(self, remarks=self.value_free)
 
     def table(self) -> Any:
         """Return a frame of one row a column: name, kind, missing and distinct values, remark."""
@@ -111,7 +118,9 @@ def build_schema_report(
         The frame library of the table.
     """
     inferred = table.kinds()
-    n_missing, n_distinct, remarks = [], [], {}
+    n_missing, n_distinct = [], []
+    remarks: dict[str, str] = {}
+    value_free: dict[str, str] = {}
     for j, (levels, missing) in enumerate(_levels(table, inferred)):
         name = table.names[j]
         n_missing.append(missing)
@@ -126,9 +135,11 @@ def build_schema_report(
         )
         if inferred[j] == CATEGORICAL and kinds[j] == CONTINUOUS:
             wrong = [level for level in levels if not _is_number_text(level)]
-            remark = f"declared continuous, but {wrong[0]!r} is no number" if wrong else remark
-        if remark:
-            remarks[name] = remark
+            if wrong:
+                remark = Remark("declared continuous, but {} is no number", wrong[0], "a level")
+        if remark is not None:
+            remarks[name] = remark.text.format(repr(remark.value))
+            value_free[name] = remark.text.format(remark.instead)
     return SchemaReport(
         table.n_rows,
         table.names,
@@ -137,6 +148,7 @@ def build_schema_report(
         n_distinct,
         remarks,
         library,
+        value_free,
     )
 
 
@@ -158,46 +170,58 @@ def _levels(table: Table, inferred: Any) -> Iterator[tuple[list[Any], int]]:
         start = stop
 
 
+class Remark(NamedTuple):
+    """A remark on a column that looks wrong; {} stands for a value, or for a word instead of it."""
+
+    text: str
+    value: Any = None
+    instead: str = ""
+
+
 def _remark(
     name: str, kind: int, levels: list[Any], n_present: int, *, declared: bool, category: bool
-) -> str:
-    """Return a remark on what looks wrong about a column, or an empty string.
+) -> Remark | None:
+    """Return a remark on what looks wrong about a column, or None.
 
     The kind of a column is not doubted if it is `declared` in the schema. Levels that are numbers
     are not doubted if the dtype is a `category`.
     """
     if n_present == 0:
-        return "entirely missing; leave it out"
+        return Remark("entirely missing; leave it out")
     if len(levels) == 1:
-        return f"constant ({levels[0]!r}); it cannot tell rows apart"
+        return Remark("constant ({}); it cannot tell rows apart", levels[0], "one value")
     if kind == CONTINUOUS and not np.isfinite([levels[0], levels[-1]]).all():
-        return "has infinite values; replace them, or make them missing"
+        return Remark("has infinite values; replace them, or make them missing")
     if declared:
-        return ""
+        return None
     unique = len(levels) == n_present and n_present > FEW_LEVELS
     sounds_like_id = name.lower() in ID_WORDS or name.lower().endswith(("_id", "-id", " id"))
     if kind == CONTINUOUS:
         whole = all(float(level).is_integer() for level in levels)
         steps = np.diff(levels)
         if whole and unique and (sounds_like_id or (steps == 1).all()):
-            return "different in every row, like an identifier; leave it out"
+            return IDENTIFIER
         if whole and len(levels) <= FEW_LEVELS and n_present > 2 * len(levels) and len(levels) > 2:
-            return f"{len(levels)} whole numbers, read as continuous; are they labels?"
-        return ""
+            return Remark(f"{len(levels)} whole numbers, read as continuous; are they labels?")
+        return None
     if kind == CATEGORICAL:
         words = [level for level in levels if not _is_number_text(level)]
         if not words and not category and all(isinstance(level, str) for level in levels):
-            return "text that reads as numbers; declare it continuous, or convert it"
+            return Remark("text that reads as numbers; declare it continuous, or convert it")
         blank = [level for level in words if str(level).strip().lower() in _BLANKS]
         if blank:
-            return f"the level {blank[0]!r} looks like a missing value"
+            return Remark("the level {} looks like a missing value", blank[0], "of one name")
         if words and len(words) <= FEW_WORDS and len(levels) - len(words) > FEW_LEVELS:
-            return f"numbers but for {words[0]!r}, so read as labels; is that a missing value?"
+            text = "numbers but for {}, so read as labels; is that a missing value?"
+            return Remark(text, words[0], "a word")
         if all(isinstance(level, str) and _DATE.fullmatch(level) for level in levels):
-            return "dates; turn them into a number, such as days since an event"
+            return Remark("dates; turn them into a number, such as days since an event")
         if unique:
-            return "different in every row, like an identifier; leave it out"
-    return ""
+            return IDENTIFIER
+    return None
+
+
+IDENTIFIER = Remark("different in every row, like an identifier; leave it out")
 
 
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
