@@ -102,7 +102,6 @@ class _Selector(SelectorMixin, BaseEstimator):
     _uses: ClassVar[tuple[str, ...]] = ("keep",)
     _most_prior: ClassVar[float] = 1e12  # beyond it the prior alone decides; `keep` says it better
     _missing: ClassVar[bool] = False
-    _reads_missing: ClassVar[bool] = False  # whether what is missing may say something by itself
     _sparse: ClassVar[bool] = True
     _many_classes: ClassVar[bool] = True
     _takes_bytes: ClassVar[bool] = False  # takes whole numbers of one byte without conversion
@@ -124,6 +123,11 @@ class _Selector(SelectorMixin, BaseEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Tell type checkers of what a method adds when it is fitted, such as `p_value_`."""
+
+    @property
+    def _reads_missing(self) -> bool:
+        """Return whether what is missing may say something by itself."""
+        return False
 
     def _takes_many_classes(self) -> bool:
         """Return whether more than two classes are taken, directly or as problems of two."""

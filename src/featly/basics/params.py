@@ -362,7 +362,8 @@ class Parameters:
     def _get_param_names(cls) -> list[str]:
         """Return the names that scikit-learn asks for on every copy; it reads a signature anew."""
         if hasattr(cls.__init__, "_is_of_fields"):
-            return list(_sorted_names(cls))
+            any_class: Any = cls
+            return list(_sorted_names(any_class))
         inherited: list[str] = super()._get_param_names()  # type: ignore[misc]
         return inherited
 

@@ -145,7 +145,7 @@ def chosen_for_missing(data: "LoadedData", ranker: Any, positions: Sequence[int]
     X = take_columns(data.X, positions) if is_frame(data.X) else data.X[:, list(positions)]
     names = [str(data.names[position]) for position in positions]
     kinds = Schema(categorical=[n for n in data.schema.categorical if n in names])
-    labels, codes = np.unique(data.y, return_inverse=True)
+    labels, codes = np.unique(np.asarray(data.y), return_inverse=True)
     columns = describe_missing(read_rows(X, kinds), codes, len(labels))
     texts = [str(label) for label in labels]
     return [

@@ -237,7 +237,7 @@ class SVMRFE(Verbose, Streaming, OnDevice, Multiclass, ClassWeighted, Scheduled,
         return self.kernel == "clinical"
 
     @property
-    def _reads_missing(self) -> bool:  # type: ignore[override]
+    def _reads_missing(self) -> bool:
         return self._missing
 
     @property

@@ -128,7 +128,8 @@ def pack(arrays: Mapping[str, AnyArray], meta: Mapping[str, Any]) -> bytes:
     """
     out = io.BytesIO()
     text = np.frombuffer(json.dumps(dict(meta)).encode(), np.uint8)
-    np.savez(out, **{META: text, **arrays})
+    entries: dict[str, Any] = {META: text, **arrays}
+    np.savez(out, **entries)
     return out.getvalue()
 
 

@@ -107,7 +107,8 @@ class PathTask:
         """Return the outcome that was kept."""
         arrays, meta = unpack(kept)
         texts = {name: tuple(meta.pop(name)) for name in ("errors", "notes")}
-        return Path(order=arrays.pop("order", None), **arrays, **meta, **texts)
+        parts: dict[str, Any] = {"order": None} | arrays | meta | texts
+        return Path(**parts)
 
 
 @dataclass(frozen=True, eq=False)

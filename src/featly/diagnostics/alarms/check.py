@@ -273,11 +273,11 @@ def _about_identifiers(
         ("free", "holds free text", "hold free text"),
         ("dates", "holds dates", "hold dates"),
     )  # fmt: skip
-    for part, one, several in words:
+    for part, singular, plural in words:
         names = tuple(name for name in getattr(identifiers, part) if name in who)
         if not names:
             continue
-        text = f"{join_names(names)} {one if len(names) == 1 else several}."
+        text = f"{join_names(names)} {singular if len(names) == 1 else plural}."
         if part in ("numbers", "texts"):
             text += " Such a column tells who a row is, not how it is."
             remedy = "Leave it out." if len(names) == 1 else "Leave them out."
