@@ -128,7 +128,7 @@ def test_every_method_gets_there_and_back(name, discretizer, calls):
         ("redundancy-filter", {"measure": "information"}, {"CodedColumns", "tables"}),
         ("f-test", {}, {"cuda_source"}),
         ("relieff", {}, {"cuda_source"}),
-        ("chi-squared", {"discretizer": None}, {"chi_squared"}),
+        ("chi-squared", {"discretizer": None}, {"chi_squared", "tables"}),
         ("information-gain", {"missing": "spread"}, {"class_information"}),
         ("gini-index", {}, {"tables"}),
         ("jmim", {}, {"PairInformation"}),

@@ -360,7 +360,7 @@ def test_arrays_are_resampled_in_the_training_part_only(skewed_data, sampler, co
 )
 def test_frames_are_resampled_too(skewed_data, sampler, count):
     table = pl.DataFrame(skewed_data.X).with_columns(
-        pl.Series("t", ["u", "v", None, "w"] * 10), pl.Series("row", np.arange(40) * 1.0)
+        pl.Series("t", ["u", "v", None, "w"] * 10), pl.Series("row", np.arange(40) + 0.5)
     )
     result = fit(
         Dataset.of(table, skewed_data.y),
@@ -377,7 +377,7 @@ def test_frames_are_resampled_too(skewed_data, sampler, count):
     assert y == skewed_data.y[rows].tolist()  # labels go with their rows
     assert set(rows) <= set(WIDE.train)
     assert {label: y.count(label) for label in set(y)} == {"few": count, "many": count}
-    assert RecordingLearner.predicted[0]["row"].to_list() == WIDE.test.tolist()
+    assert RecordingLearner.predicted[0]["row"].to_list() == (WIDE.test + 0.5).tolist()
 
 
 @pytest.mark.parametrize(

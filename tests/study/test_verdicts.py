@@ -72,7 +72,7 @@ def a_table(seed=0, n=60):
     """Column 0 is right in 90% of the rows, 1 in 80%, 2 in 80% of others, 3 in half of them."""
     y = np.arange(n) % 2
     columns = [add_errors(y, wrong, seed + k) for k, wrong in enumerate((3, 6, 6, 15))]
-    return np.column_stack([*columns, np.zeros(n), np.arange(n)]).astype(float), y
+    return np.column_stack([*columns, np.zeros(n), np.arange(n) + 0.5]).astype(float), y
 
 
 METHODS = {f"{name}": Column(k) for k, name in enumerate(("good", "fair", "alike", "blind"))}
@@ -221,7 +221,7 @@ def test_a_method_against_no_selection_at_some_size():
 def test_values_are_paired_by_split():
     """As many failures, but on different splits: pairing by position would be wrong."""
     X, y = a_table()
-    methods = {"a": Column(0, fails_at=0.0), "b": Column(1, fails_at=1.0), "c": Column(2)}
+    methods = {"a": Column(0, fails_at=0.5), "b": Column(1, fails_at=1.5), "c": Column(2)}
     splits = [(np.r_[4:60], [1, 2]), (np.r_[1, 4:60], [2, 3]), (np.r_[0, 4:60], [2, 3]),
               (np.r_[5:60], [0, 1])]  # fmt: skip
     options = {"data": (X, y), "methods": methods, "splits": splits}

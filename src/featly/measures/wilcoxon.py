@@ -203,7 +203,7 @@ def holm_levels(p_values: npt.ArrayLike, alpha: float = 0.05) -> list[float]:
     p = np.asarray(p_values, dtype=np.float64)
     levels, m, step = [0.0] * len(p), len(p), 0
     for place, k in enumerate(np.argsort(p, kind="stable").tolist()):
-        is_next = place == step and p[k] <= alpha / (m - step)
+        is_next = place == step and bool(p[k] <= alpha / (m - step))
         levels[k] = 1 - alpha / (m - step)
         step += is_next
     return levels
