@@ -295,7 +295,7 @@ class PathRunner:
         progress: TimedProgress | None = None,
     ) -> None:
         self.dataset, self.methods, self.protocol = dataset, dict(methods), protocol
-        self.held = HeldParts(dataset, n_parts)
+        self.held: HeldParts = HeldParts(dataset, n_parts)
         self._journal = (
             None if directory is None else PathJournal(directory, dataset, self.methods, protocol)
         )

@@ -68,14 +68,17 @@ class ShuffleDesign:
     def __init__(
         self, dataset: Dataset, n_folds: int, blocks: AnyArray | None, random_state: int
     ) -> None:
-        self.codes, self.groups, self.blocks = dataset.codes, dataset.row_groups, blocks
-        self.n_folds, self.random_state = n_folds, random_state
+        self.codes: IntArray = dataset.codes
+        self.groups: IntArray | None = dataset.row_groups
+        self.blocks: AnyArray | None = blocks
+        self.n_folds: int = n_folds
+        self.random_state: int = random_state
         # what is exchangeable is looked at before folds are dealt: blocks may split groups
         over_all = count_arrangements(self.codes, groups=self.groups, blocks=blocks)
         self._fold_of = self._deal(self.codes, 0)
         within = count_arrangements(self.codes, groups=self.groups, blocks=self._cells())
-        self.keeps_folds = within >= min(FEWEST_WITHIN, over_all)
-        self.n_arrangements = within if self.keeps_folds else over_all
+        self.keeps_folds: bool = within >= min(FEWEST_WITHIN, over_all)
+        self.n_arrangements: int = within if self.keeps_folds else over_all
 
     def draw(self, number: int) -> Draw:
         """Return the labels and folds of a run."""

@@ -56,7 +56,7 @@ class TrainingPart:
         self, dataset: Dataset, protocol: Protocol, train: IntArray, test: IntArray
     ) -> None:
         self.protocol = protocol
-        self.split = Split(0, train, test)
+        self.split: Split = Split(0, train, test)
         self._parts = Parts.from_split(dataset, self.split, protocol)
         self._prepared: dict[str, Any] = {}
 
@@ -91,8 +91,8 @@ class HeldParts:
     """
 
     def __init__(self, dataset: Dataset, n_parts: int) -> None:
-        self.n_parts = n_parts
-        self.holds_all = COPIES * n_parts * count_bytes(dataset) <= HELD_BYTES
+        self.n_parts: int = n_parts
+        self.holds_all: bool = COPIES * n_parts * count_bytes(dataset) <= HELD_BYTES
         self._parts: dict[int, TrainingPart] = {}
 
     def part(self, number: int, make: Callable[[], TrainingPart]) -> TrainingPart:

@@ -68,7 +68,8 @@ class Compilation(numba.core.event.Listener):
     """
 
     def __init__(self, at_first: Callable[[], None] | None = None) -> None:
-        self.n_loops, self.seconds = 0, 0.0
+        self.n_loops: int = 0
+        self.seconds: float = 0.0
         self._at_first, self._open, self._begin = at_first, 0, 0.0
         self._lock = threading.RLock()  # a loop may compile others that it calls
 
