@@ -1,3 +1,3 @@
-"""What pytest leaves out here: a file that is for type checkers."""
+"""Files that pytest leaves out here: one is for type checkers."""
 
 collect_ignore = ["typed_use.py"]
